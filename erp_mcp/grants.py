@@ -1,5 +1,6 @@
 """The grant: a signed, one-minute permission for one digest, made at the moment of the call and never stored."""
 
+import contextlib
 import os
 import secrets
 import time
@@ -15,6 +16,8 @@ from erp_mcp.errors import ErpError
 
 LIFETIME_SECONDS: Final = 60
 ISSUER: Final = "countersign"
+JsonClaims = dict[str, Any]
+
 CLAIMS: Final = ("jti", "iss", "aud", "call", "tool", "digest", "sub", "req", "iat", "exp")
 
 
@@ -95,9 +98,12 @@ class Verifier:
             ErpError: ``grant_invalid`` or ``grant_expired``.
         """
         claims = self._claims(token, allow_expired=allow_expired)
-        if not all(isinstance(claims[name], str) and claims[name] for name in ("jti", "call", "tool", "digest", "sub", "req")):
+        texts = [claims[name] for name in ("jti", "call", "tool", "digest", "sub", "req")]
+        if not all(isinstance(text, str) and text for text in texts):
             raise _invalid("a claim is empty or not text")
-        return Grant(claims["jti"], claims["call"], claims["tool"], claims["digest"], claims["sub"], claims["req"])
+        if not 0 < int(claims["exp"]) - int(claims["iat"]) <= LIFETIME_SECONDS:
+            raise _invalid(f"it is meant to last longer than {LIFETIME_SECONDS} seconds")
+        return Grant(*texts)
 
     def _claims(self, token: str, *, allow_expired: bool) -> JsonClaims:
         try:
@@ -105,22 +111,26 @@ class Verifier:
                 raise _invalid("signed with a key that this ERP does not know")
             return jwt.decode(
                 token, self._key.key, algorithms=[self._key.algorithm], audience=self._audience, issuer=ISSUER,
-                options={"require": list(CLAIMS), "verify_exp": not allow_expired},
+                options={"require": list(CLAIMS), "verify_exp": not allow_expired, "strict_aud": True},
             )  # fmt: skip
         except jwt.ExpiredSignatureError as error:
             raise ErpError(
-                "grant_expired", "The grant has expired.", "Ask the approval's host to send the call again; it signs anew."
+                "grant_expired",
+                "The grant has expired.",
+                "Nothing was done. The host that holds the approval signs a new grant and sends the call again.",
             ) from error
         except jwt.InvalidTokenError as error:
             raise _invalid(str(error)) from error
-
-
-JsonClaims = dict[str, Any]
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            # PyJWT lets these through for claims and headers of a wrong type
+            raise _invalid("a claim has the wrong type") from error
 
 
 def _invalid(why: str) -> ErpError:
     return ErpError(
-        "grant_invalid", f"The grant was not accepted: {why}.", "Call the tool without a grant to get a preview for approval."
+        "grant_invalid",
+        f"The grant was not accepted: {why}.",
+        "Call the tool without a grant to get a preview for approval.",
     )
 
 
@@ -132,15 +142,25 @@ def load_or_create_key(path: Path) -> bytes:
     Raises:
         ErpError: ``key_unusable`` where the file is readable by others or too short.
     """
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _read_key(path)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secrets.token_hex(32).encode())
-        file.flush()
-        os.fsync(file.fileno())
+    if not path.exists():
+        _create_key(path)
     return _read_key(path)
+
+
+def _create_key(path: Path) -> None:
+    """Written whole under another name and then linked into place: nobody reads half a key, and the first one wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_hex(32).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink()
 
 
 def _read_key(path: Path) -> bytes:
@@ -156,7 +176,11 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
     """The agent's signing key (PEM), where the ERP holds only the public half."""
     key = load_pem_private_key(path.read_bytes(), password=None)
     if not isinstance(key, Ed25519PrivateKey):
-        raise ErpError("key_unusable", f"{path} is not an Ed25519 private key.", "Make one with: openssl genpkey -algorithm ed25519")
+        raise ErpError(
+            "key_unusable",
+            f"{path} is not an Ed25519 private key.",
+            "Make one with: openssl genpkey -algorithm ed25519",
+        )
     return key
 
 

@@ -1,0 +1,1 @@
+"""The ERP: reads, and writes that a person signs first, over MCP or in process."""
