@@ -98,7 +98,9 @@ price_tiers = Table(
     CheckConstraint("min_quantity_milli > 0", name="quantity"),
 )
 
-warehouses = Table("warehouses", metadata, Column("code", String, primary_key=True), Column("name", Text, nullable=False))
+warehouses = Table(
+    "warehouses", metadata, Column("code", String, primary_key=True), Column("name", Text, nullable=False)
+)
 
 stock = Table(
     "stock",
@@ -118,6 +120,7 @@ orders = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("source_id", String, index=True, comment="the order's number where it was imported from"),
+    Column("source_key", String, index=True, comment="match_key of source_id; an id of ours is its own, in upper case"),
     Column("customer_id", ForeignKey("customers.id"), nullable=False),
     Column("status", String, nullable=False),
     Column("currency", String(3), nullable=False),
@@ -209,7 +212,9 @@ operations = Table(
     "operations",
     metadata,
     Column("approval_id", String, primary_key=True),
-    Column("call", String(64), nullable=False, unique=True, comment="one tool call has one effect, whatever the rounds"),
+    Column(
+        "call", String(64), nullable=False, unique=True, comment="one tool call has one effect, whatever the rounds"
+    ),
     Column("tool", String, nullable=False),
     Column("arguments", sa.JSON, nullable=False, comment="normalised"),
     Column("digest", String(64), nullable=False),
