@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-KEPT = frozenset({"COUNTERSIGN_TEST_PG_URL"})
+KEPT = frozenset({"COUNTERSIGN_TEST_PG_URL", "COUNTERSIGN_CHAOS_ROUNDS"})
 PREFIXES = ("COUNTERSIGN_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_")
 
 
