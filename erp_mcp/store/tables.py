@@ -119,7 +119,7 @@ orders = Table(
     "orders",
     metadata,
     Column("id", String, primary_key=True),
-    Column("source_id", String, index=True, comment="the order's number where it was imported from"),
+    Column("source_id", String, comment="the order's number where it was imported from"),
     Column("source_key", String, index=True, comment="match_key of source_id; an id of ours is its own, in upper case"),
     Column("customer_id", ForeignKey("customers.id"), nullable=False),
     Column("status", String, nullable=False),

@@ -182,7 +182,6 @@ def _orders() -> None:
         op.f("ix_orders_customer_id_placed_at_id"), "orders", ["customer_id", "placed_at", "id"], unique=False
     )
     op.create_index(op.f("ix_orders_placed_at_id"), "orders", ["placed_at", "id"], unique=False)
-    op.create_index(op.f("ix_orders_source_id"), "orders", ["source_id"], unique=False)
     op.create_index(op.f("ix_orders_source_key"), "orders", ["source_key"], unique=False)
     op.create_index(op.f("ix_orders_status_placed_at_id"), "orders", ["status", "placed_at", "id"], unique=False)
     op.create_index(op.f("ix_orders_twin_key_placed_at"), "orders", ["twin_key", "placed_at"], unique=False)
