@@ -1,0 +1,100 @@
+"""Speed as ratios: contestants run side by side in one process, turn by turn, so that a busy machine slows all of them
+alike. Milliseconds are printed for the reader; only ratios are worth comparing between machines."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+Cycle = Callable[[], Awaitable[None]]
+"""One unit of work. It raises where the work was not done, so that a broken contestant cannot look fast."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """What is measured.
+
+    Args:
+        name: how the table calls it.
+        open: given an empty folder, a context that yields the cycle; set-up and tear-down are not measured.
+    """
+
+    name: str
+    open: Callable[[Path], AbstractAsyncContextManager[Cycle]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours against what people would build instead.
+
+    Args:
+        name: for the command line.
+        ours: measured against each of the others.
+        others: the baselines, each with the ratio (ours divided by theirs) that is allowed at most.
+        rounds: measured turns of every contestant.
+        warmup: turns before that, not measured.
+    """
+
+    name: str
+    ours: Contestant
+    others: Sequence[tuple[Contestant, float]]
+    rounds: int = 100
+    warmup: int = 10
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of the result.
+
+    Args:
+        name: the contestant.
+        milliseconds: median of its turns.
+        ratio: median over the rounds of ours divided by this one's time in the same round; 1 for ours.
+        bound: the ratio that is allowed at most; nothing for ours.
+    """
+
+    name: str
+    milliseconds: float
+    ratio: float
+    bound: float | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the ratio is within its bound."""
+        return self.bound is None or self.ratio <= self.bound
+
+
+async def timed(cycle: Cycle) -> float:
+    """The milliseconds of one turn."""
+    started = time.perf_counter()
+    await cycle()
+    return (time.perf_counter() - started) * 1000
+
+
+async def side_by_side(cycles: Sequence[Cycle], rounds: int, warmup: int) -> list[list[float]]:
+    """The milliseconds of every turn, one list for each cycle.
+
+    Every round runs each cycle once. The round's first place goes round, so that no contestant always runs on the
+    caches that another one has left.
+    """
+    turns: list[list[float]] = [[] for _ in cycles]
+    places = range(len(cycles))
+    for number in range(warmup + rounds):
+        for place in places:
+            index = (place + number) % len(cycles)
+            milliseconds = await timed(cycles[index])
+            if number >= warmup:
+                turns[index].append(milliseconds)
+    return turns
+
+
+def figures(comparison: Comparison, turns: Sequence[Sequence[float]]) -> list[Figure]:
+    """The table's rows: ours first, then each baseline with its ratio."""
+    ours, *others = turns
+    rows = [Figure(comparison.ours.name, median(ours), 1)]
+    for (contestant, bound), theirs in zip(comparison.others, others, strict=True):
+        ratio = median(mine / other for mine, other in zip(ours, theirs, strict=True))
+        rows.append(Figure(contestant.name, median(theirs), ratio, bound))
+    return rows

@@ -1,0 +1,50 @@
+"""The benchmark's own arithmetic, and that its baselines do the work that they are timed for."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.bench.baseline_langchain import bare_tool, tool_over_mcp
+from tests.bench.harness import Comparison, Contestant, Cycle, figures, side_by_side
+
+
+@asynccontextmanager
+async def idle(folder: Path) -> AsyncIterator[Cycle]:
+    async def cycle() -> None:
+        return
+
+    yield cycle
+
+
+async def test_contestants_take_turns_and_warm_up_is_not_counted() -> None:
+    """Every round runs everyone once, the first place goes round, and only measured rounds are kept."""
+    order: list[str] = []
+
+    def named(name: str) -> Cycle:
+        async def cycle() -> None:
+            order.append(name)
+
+        return cycle
+
+    turns = await side_by_side([named("a"), named("b")], rounds=2, warmup=1)
+    assert "".join(order) == "abbaab"
+    assert [len(turn) for turn in turns] == [2, 2]
+
+
+def test_a_ratio_is_taken_within_each_round() -> None:
+    """A machine that gets ten times slower half-way changes no ratio."""
+    comparison = Comparison("c", Contestant("ours", idle), [(Contestant("theirs", idle), 1.5)])
+    ours, theirs = figures(comparison, [[2, 2, 20, 20, 20], [1, 1, 10, 10, 10]])
+    assert (ours.ratio, ours.kept, theirs.ratio, theirs.kept) == (1, True, 2, False)
+
+
+@pytest.mark.parametrize("baseline", [bare_tool, tool_over_mcp])
+async def test_a_baseline_writes_once_in_every_cycle(
+    tmp_path: Path, baseline: Callable[[Path], AbstractAsyncContextManager[Cycle]]
+) -> None:
+    """A cycle raises where its write did not happen exactly once, so no baseline is fast by doing nothing."""
+    async with baseline(tmp_path) as cycle:
+        await cycle()
+        await cycle()
