@@ -74,7 +74,7 @@ def read_skill(folder: Path) -> Skill:
         name,
         _description(path, head["description"]),
         head["risk"],
-        _texts(path, "scopes", head["scopes"], 1),
+        _texts(path, "scopes", head["scopes"], 0 if head["risk"] == "internal" else 1),
         _triggers(path, head["triggers"], head["risk"]),
         post.content.strip(),
         path,
