@@ -1,0 +1,37 @@
+"""A call's result in words, in the language of the question."""
+
+from typing import Final
+
+from graph.planner.answers import orders, stock
+from graph.planner.answers.errors import explain
+from graph.planner.answers.plain import plain
+from graph.planner.answers.writes import describe_write
+from graph.planner.phrase import Language
+from graph.planner.steps import GATED, Call, Result
+
+_DESCRIBERS: Final = {
+    "get_order": orders.order,
+    "list_orders": orders.listed,
+    "get_stock": stock.stock,
+    "get_product": stock.product,
+}
+
+
+def describe(call: Call, answer: Result | None, language: Language) -> str:
+    """What the user is told about this call.
+
+    Args:
+        call: with the argument names of DESIGN section 7.
+        answer: what the tool said; None where there is no answer.
+        language: of the text around the values.
+    """
+    if answer is None or (answer.data is None and not answer.text.strip()):
+        return f"{call.tool} 没有返回结果。" if language == "zh" else f"{call.tool} gave no answer."
+    if answer.error is not None:
+        return explain(answer.error, language)
+    if call.tool in GATED and ("outcome" in answer.body or "status" in answer.body or "receipt" in answer.body):
+        return describe_write(call, answer.body, language)
+    describer = _DESCRIBERS.get(call.tool)
+    if describer is None or not answer.body:
+        return plain(answer)
+    return describer(answer.body, language) or plain(answer)
