@@ -1,0 +1,132 @@
+"""What clients read about orders. Money and quantities are decimal strings; the currency stands beside them."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from erp_mcp.contract import Wire
+from erp_mcp.domain.money import money_string
+from erp_mcp.domain.quantity import quantity_string
+from erp_mcp.queries.days import local_time
+from erp_mcp.queries.page import Page
+from erp_mcp.store.transaction import Tx
+
+
+class OrderLine(Wire):
+    """A line as it was when the order was placed: today's price and name do not touch it."""
+
+    line_no: int
+    sku: str
+    name: str
+    quantity: str
+    unit_price: str
+    discount_percent: str
+    net_unit_price: str
+    amount: str
+    returned: str
+
+    @classmethod
+    def of(cls, row: sa.Row[Any], currency: str) -> "OrderLine":
+        """From a row of ``order_lines``."""
+        return cls(
+            line_no=row.line_no,
+            sku=row.sku,
+            name=row.name,
+            quantity=quantity_string(row.quantity_milli),
+            unit_price=money_string(row.unit_price_minor, currency),
+            discount_percent=quantity_string(row.discount_bp * 10),
+            net_unit_price=money_string(row.net_unit_price_minor, currency),
+            amount=money_string(row.amount_minor, currency),
+            returned=quantity_string(row.returned_milli),
+        )
+
+
+class ShipTo(Wire):
+    """Where an order goes."""
+
+    line1: str = ""
+    line2: str = ""
+    city: str = ""
+    region: str = ""
+    postal_code: str = ""
+    country: str = ""
+
+
+class OrderSummary(Wire):
+    """An order in a list; ``lines`` only where detail was asked for."""
+
+    order_id: str
+    customer_id: str
+    customer_name: str
+    status: str
+    placed_at: str
+    line_count: int
+    total: str
+    currency: str
+    lines: list[OrderLine] | None = None
+
+    @classmethod
+    def of(cls, tx: Tx, row: sa.Row[Any], lines: list[OrderLine] | None) -> "OrderSummary":
+        """From a row of ``orders`` with the customer's name beside it."""
+        return cls(
+            order_id=row.id,
+            customer_id=row.customer_id,
+            customer_name=row.customer_name,
+            status=row.status,
+            placed_at=local_time(tx, row.placed_at),
+            line_count=row.line_count,
+            total=money_string(row.total_minor, row.currency),
+            currency=row.currency,
+            lines=lines,
+        )
+
+
+class OrderPage(Page[OrderSummary]):
+    """Orders, newest first."""
+
+
+class OrderDetail(Wire):
+    """One order, whole. ``version`` rises with each change of it."""
+
+    order_id: str
+    source_id: str | None = None
+    customer_id: str
+    customer_name: str
+    status: str
+    placed_at: str
+    currency: str
+    total: str
+    line_count: int
+    lines: list[OrderLine]
+    warehouse: str
+    ship_to: ShipTo
+    note: str | None = None
+    cancel_reason: str | None = None
+    carrier: str | None = None
+    tracking_number: str | None = None
+    shipped_at: str | None = None
+    version: int
+
+    @classmethod
+    def of(cls, tx: Tx, row: sa.Row[Any], customer_name: str, lines: list[OrderLine]) -> "OrderDetail":
+        """From a row of ``orders``; what is empty is left out."""
+        return cls(
+            order_id=row.id,
+            source_id=row.source_id,
+            customer_id=row.customer_id,
+            customer_name=customer_name,
+            status=row.status,
+            placed_at=local_time(tx, row.placed_at),
+            currency=row.currency,
+            total=money_string(row.total_minor, row.currency),
+            line_count=row.line_count,
+            lines=lines,
+            warehouse=row.warehouse,
+            ship_to=ShipTo.model_validate({k: v for k, v in row.ship_to.items() if k in ShipTo.model_fields}),
+            note=row.note or None,
+            cancel_reason=row.reason or None,
+            carrier=row.carrier or None,
+            tracking_number=row.tracking_number or None,
+            shipped_at=None if row.shipped_at is None else local_time(tx, row.shipped_at),
+            version=row.version,
+        )
