@@ -1,0 +1,102 @@
+"""A lease per thread, so that two workers do not both run one thread. It is a courtesy: the ERP's operations row is
+the guarantee. A lease that stays behind marks a run that a crash cut off, which ``recover`` looks for."""
+
+import os
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from checkpoints.database import open_engine, said_plainly
+from checkpoints.ledger import Clock, utc_now
+from checkpoints.tables import leases
+
+LIFETIME: Final = timedelta(seconds=30)
+"""How long a silent holder is believed; holders renew at a third of it."""
+
+
+def new_owner() -> str:
+    """A name for one run of one process: host, process, its start, and a random part."""
+    pid = os.getpid()
+    return f"{socket.gethostname()}/{pid}/{_started(pid)}/{uuid.uuid4().hex}"
+
+
+def _started(pid: int) -> str:
+    """When a process of this machine began, in its kernel's ticks; empty where it is gone or cannot be told."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _is_dead(owner: str) -> bool:
+    """Whether the holder is known to be gone: a process of this very machine that no longer runs."""
+    host, pid, started, _run = owner.rsplit("/", 3)
+    return host == socket.gethostname() and started != "" and _started(int(pid)) != started
+
+
+class Leases:
+    """Who runs which thread. Its methods block; call them off the event loop.
+
+    Args:
+        url: the checkpoint database.
+        clock: what time it is, in UTC.
+    """
+
+    def __init__(self, url: sa.URL, clock: Clock = utc_now) -> None:
+        self._url = url
+        self._clock = clock
+        self._engine = open_engine(url, synchronous="NORMAL")
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._engine.dispose()
+
+    def take(self, thread_id: str, owner: str) -> bool:
+        """Takes or renews the lease of a thread.
+
+        Returns:
+            False where a live run of somebody else holds it.
+        """
+        now = self._clock()
+        row = {"thread_id": thread_id, "owner": owner, "expires_at": now + LIFETIME}
+        with self._write() as connection:
+            held = connection.execute(sa.select(leases).where(leases.c.thread_id == thread_id)).mappings().one_or_none()
+            if held is None:
+                return _insert(connection, row)
+            if held["owner"] != owner and held["expires_at"] > now and not _is_dead(held["owner"]):
+                return False
+            taken = connection.execute(
+                sa.update(leases).where(leases.c.thread_id == thread_id, leases.c.owner == held["owner"]).values(row)
+            )
+            return taken.rowcount == 1
+
+    def give_back(self, thread_id: str, owner: str) -> None:
+        """Ends a run that came to its end; a lease that another holds by now stays."""
+        with self._write() as connection:
+            connection.execute(sa.delete(leases).where(leases.c.thread_id == thread_id, leases.c.owner == owner))
+
+    def left_behind(self) -> list[str]:
+        """Threads whose run was cut off: the lease is over, or its holder is dead."""
+        with said_plainly(self._url), self._engine.connect() as connection, connection.begin():
+            held = connection.execute(sa.select(leases).order_by(leases.c.thread_id)).mappings().all()
+        now = self._clock()
+        return [row["thread_id"] for row in held if row["expires_at"] <= now or _is_dead(row["owner"])]
+
+    @contextmanager
+    def _write(self) -> Iterator[sa.Connection]:
+        writing = self._engine.connect().execution_options(writes=True)
+        with said_plainly(self._url), writing as connection, connection.begin():
+            yield connection
+
+
+def _insert(connection: sa.Connection, row: dict[str, Any]) -> bool:
+    """False where another taker's row came first (PostgreSQL has several writers at once)."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    return connection.execute(dialect.insert(leases).values(row).on_conflict_do_nothing()).rowcount == 1

@@ -1,0 +1,322 @@
+"""The approval ledger: who decided what. Decisions are written here before LangGraph hears of them.
+
+Status moves only by compare-and-set, so of two people who decide at once one wins and the other is told. Rows are
+never deleted. What was done stands in the ERP's operations; ``approval_id`` joins the two.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from checkpoints.database import check_schema, open_engine, said_plainly
+from checkpoints.records import ApprovalRow, Assurance, Decision, Json, Proposal, Status, Verdict
+from checkpoints.tables import approvals, signatures
+
+Clock = Callable[[], datetime]
+
+LEDGER_LOCK: Final = 0x436F756E  # "Coun"
+"""PostgreSQL's advisory lock that gives the ledger one writer at a time, as SQLite has by itself."""
+
+_PROPOSAL_FIELDS = tuple(f.name for f in fields(Proposal))
+
+
+def utc_now() -> datetime:
+    """The clock of every process that nobody gave another one."""
+    return datetime.now(UTC)
+
+
+def call_key(thread_id: str, message_id: str, call_id: str) -> str:
+    """The hash that names one tool call for good, however often a model reuses its ids."""
+    return hashlib.sha256("\x1f".join((thread_id, message_id, call_id)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def approval_id_of(call: str, round_: int) -> str:
+    """An approval's id: re-run nodes and forks arrive at the same one."""
+    return "apr_" + hashlib.sha256(f"{call}\x1f{round_}".encode()).hexdigest()[:24]
+
+
+class Ledger:
+    """The approvals of all threads in one database. Its methods block; call them off the event loop.
+
+    Args:
+        url: from ``checkpoints.database.database_url``.
+        clock: what time it is, in UTC.
+
+    Raises:
+        CheckpointError: the database is missing, locked, read-only or of another release.
+    """
+
+    def __init__(self, url: sa.URL, clock: Clock = utc_now) -> None:
+        self.clock = clock
+        self._url = url
+        self._engine = open_engine(url)
+        check_schema(self._engine)
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._engine.dispose()
+
+    # -- opening ---------------------------------------------------------------------------------------------------
+
+    def open(self, proposals: Sequence[Proposal]) -> list[ApprovalRow]:
+        """Opens an approval for each proposal, or finds the one that stands for it already.
+
+        Args:
+            proposals: planned just now.
+
+        Returns:
+            A row per proposal, in their order: the one found again (executed, approved, rejected, closed, or pending
+            with the same digest), or a new round that supersedes what the approver saw before.
+        """
+        with self._write() as connection:
+            return [self._open_one(connection, proposal) for proposal in proposals]
+
+    def _open_one(self, connection: sa.Connection, proposal: Proposal) -> ApprovalRow:
+        latest = _latest(connection, [proposal.call]).get(proposal.call)
+        if latest is None:
+            return self._insert(connection, proposal, 1, None)
+        if latest.status == "pending" and not _same(latest, proposal):
+            self._move(connection, latest.id, "pending", "superseded", settled_at=self.clock())
+        elif latest.status == "approved" and latest.proposed != proposal.proposed:
+            self._move(connection, latest.id, "approved", "stale", settled_at=self.clock())
+        elif latest.status != "stale":
+            return latest
+        return self._insert(connection, proposal, latest.round + 1, latest.id)
+
+    def _insert(
+        self, connection: sa.Connection, proposal: Proposal, round_: int, supersedes: str | None
+    ) -> ApprovalRow:
+        row = ApprovalRow(
+            **{name: getattr(proposal, name) for name in _PROPOSAL_FIELDS},
+            id=approval_id_of(proposal.call, round_), round=round_, status="pending", created_at=self.clock(),
+            decided_by=None, assurance=None, decided_at=None, reason=None, settled_at=None, outcome=None,
+            supersedes=supersedes,
+        )  # fmt: skip
+        connection.execute(sa.insert(approvals).values(**{f.name: getattr(row, f.name) for f in fields(row)}))
+        return row
+
+    # -- deciding --------------------------------------------------------------------------------------------------
+
+    def decide(
+        self, decisions: Sequence[Decision], *, by: str, assurance: Assurance = "asserted", thread_id: str | None = None
+    ) -> list[Verdict]:
+        """Records one person's answer: all of its decisions in one transaction, each by compare-and-set.
+
+        Args:
+            decisions: what the person says; their right to say it was checked by the caller.
+            by: who they are.
+            assurance: how surely that is known.
+            thread_id: where the answer was sent to; an approval of another thread is not decided.
+
+        Returns:
+            A verdict per decision, in their order.
+        """
+        with self._write() as connection:
+            return [self._decide_one(connection, decision, by, assurance, thread_id) for decision in decisions]
+
+    def _decide_one(
+        self, connection: sa.Connection, decision: Decision, by: str, assurance: Assurance, thread_id: str | None
+    ) -> Verdict:
+        row = _get(connection, decision.approval_id)
+        refusal = self._refusal(connection, decision, row, thread_id)
+        if refusal is not None or row is None:
+            return refusal or Verdict(decision.approval_id, "unknown")
+        now = self.clock()
+        known: Json = {"decided_by": by, "assurance": assurance, "decided_at": now}
+        if decision.kind == "reject":
+            self._move(connection, row.id, "pending", "rejected", reason=decision.reason, **known)
+            return Verdict(row.id, "rejected", _get(connection, row.id))
+        if decision.replacement is not None:
+            self._move(connection, row.id, "pending", "superseded", reason="edited", settled_at=now, **known)
+            successor = self._insert(connection, decision.replacement, row.round + 1, row.id)
+            return Verdict(row.id, "edited", _get(connection, row.id), successor)
+        return self._sign(connection, row, by, assurance, known)
+
+    def _refusal(
+        self, connection: sa.Connection, decision: Decision, row: ApprovalRow | None, thread_id: str | None
+    ) -> Verdict | None:
+        """Why this decision cannot count, or None where it can."""
+        if row is None:
+            return Verdict(decision.approval_id, "unknown")
+        if thread_id is not None and row.thread_id != thread_id:
+            return Verdict(row.id, "wrong_thread", row)
+        if row.status == "superseded" or (decision.digest is not None and decision.digest != row.digest):
+            return Verdict(row.id, "superseded", row)
+        if row.status == "expired":
+            return Verdict(row.id, "expired", row)
+        if row.status != "pending":
+            return Verdict(row.id, "already_decided", row)
+        if self.clock() >= row.expires_at:
+            self._move(connection, row.id, "pending", "expired")
+            return Verdict(row.id, "expired", _get(connection, row.id))
+        return None
+
+    def _sign(self, connection: sa.Connection, row: ApprovalRow, by: str, assurance: Assurance, known: Json) -> Verdict:
+        signed = set(connection.scalars(sa.select(signatures.c.signed_by).where(signatures.c.approval_id == row.id)))
+        if by in signed:
+            return Verdict(row.id, "already_decided", row)
+        connection.execute(
+            sa.insert(signatures).values(
+                approval_id=row.id, signed_by=by, assurance=assurance, digest=row.digest, signed_at=known["decided_at"]
+            )
+        )
+        if len(signed) + 1 < int(row.policy.get("approvers", 1)):
+            return Verdict(row.id, "signed", row)
+        self._move(connection, row.id, "pending", "approved", **known)
+        return Verdict(row.id, "approved", _get(connection, row.id))
+
+    # -- settling --------------------------------------------------------------------------------------------------
+
+    def settle(self, settlements: Iterable[tuple[str, Status, Json | None]]) -> None:
+        """Records what came of decided approvals, in one transaction. Saying the same again changes nothing.
+
+        Args:
+            settlements: approval id, the status it ends in (for a rejected, expired or superseded one: the same), and
+                the receipt or the reason.
+        """
+        with self._write() as connection:
+            for approval_id, status, outcome in settlements:
+                before: tuple[Status, ...] = ("approved",) if status in {"executed", "stale", "failed"} else (status,)
+                connection.execute(
+                    sa.update(approvals)
+                    .where(
+                        approvals.c.id == approval_id, approvals.c.status.in_(before), approvals.c.settled_at.is_(None)
+                    )
+                    .values(status=status, outcome=outcome, settled_at=self.clock())
+                )
+
+    def close_pending(self, thread_id: str, reason: str) -> list[ApprovalRow]:
+        """Supersedes what still waits in a thread, because its requester wants something else now."""
+        with self._write() as connection:
+            found = _select(connection, approvals.c.thread_id == thread_id, approvals.c.status == "pending")
+            for row in found:
+                self._move(connection, row.id, "pending", "superseded", reason=reason)
+            return [row for row in (_get(connection, r.id) for r in found) if row is not None]
+
+    def expire_due(self, thread_id: str | None = None) -> list[ApprovalRow]:
+        """Marks what nobody answered in time. Expired is not rejected: nobody is named, nothing was done."""
+        due = [approvals.c.status == "pending", approvals.c.expires_at <= self.clock()]
+        if thread_id is not None:
+            due.append(approvals.c.thread_id == thread_id)
+        with self._read() as connection:
+            if not _select(connection, *due):
+                return []
+        with self._write() as connection:
+            found = _select(connection, *due)
+            for row in found:
+                self._move(connection, row.id, "pending", "expired")
+            return found
+
+    def _move(self, connection: sa.Connection, approval_id: str, before: Status, after: Status, **values: Any) -> None:
+        moved = connection.execute(
+            sa.update(approvals)
+            .where(approvals.c.id == approval_id, approvals.c.status == before)
+            .values(status=after, **values)
+        )
+        if moved.rowcount != 1:
+            raise RuntimeError(f"{approval_id} was not {before} inside the ledger's own transaction")
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def get(self, approval_id: str) -> ApprovalRow | None:
+        """One approval by its whole id."""
+        with self._read() as connection:
+            return _get(connection, approval_id)
+
+    def find(self, prefix: str) -> list[ApprovalRow]:
+        """The approvals whose id begins so (at most ten), for people who type ids."""
+        with self._read() as connection:
+            return _select(connection, approvals.c.id.startswith(prefix, autoescape=True), limit=10)
+
+    def latest(self, calls: Sequence[str]) -> dict[str, ApprovalRow]:
+        """The newest round of each call that has one."""
+        with self._read() as connection:
+            return _latest(connection, calls)
+
+    def pending(self, *, limit: int = 50, after: tuple[datetime, str] | None = None) -> list[ApprovalRow]:
+        """The inbox over all threads, oldest first.
+
+        Args:
+            limit: rows at most.
+            after: ``created_at`` and id of the last row of the page before.
+        """
+        where = [approvals.c.status == "pending", approvals.c.expires_at > self.clock()]
+        if after is not None:
+            where.append(sa.tuple_(approvals.c.created_at, approvals.c.id) > after)
+        with self._read() as connection:
+            return _select(connection, *where, limit=limit)
+
+    def of_thread(self, thread_id: str, *statuses: Status) -> list[ApprovalRow]:
+        """A thread's approvals, oldest first; all, or those in one of the given states."""
+        where = [approvals.c.thread_id == thread_id]
+        if statuses:
+            where.append(approvals.c.status.in_(statuses))
+        with self._read() as connection:
+            return _select(connection, *where)
+
+    def unsettled_threads(self) -> list[str]:
+        """Threads whose decisions have not reached their graph yet."""
+        with self._read() as connection:
+            rows = connection.execute(
+                sa.select(approvals.c.thread_id).distinct()
+                .where(approvals.c.settled_at.is_(None), approvals.c.status != "pending")
+            )  # fmt: skip
+            return sorted(rows.scalars())
+
+    def history(self, *, since: datetime | None = None, ids: Sequence[str] | None = None) -> list[ApprovalRow]:
+        """Every approval for the audit, oldest first.
+
+        Args:
+            since: only those opened at this time or later.
+            ids: only these.
+        """
+        where: list[sa.ColumnElement[bool]] = []
+        if since is not None:
+            where.append(approvals.c.created_at >= since)
+        if ids is not None:
+            where.append(approvals.c.id.in_(ids))
+        with self._read() as connection:
+            return _select(connection, *where)
+
+    # -- transactions ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _write(self) -> Iterator[sa.Connection]:
+        writing = self._engine.connect().execution_options(writes=True)
+        with said_plainly(self._url), writing as connection, connection.begin():
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LEDGER_LOCK)))
+            yield connection
+
+    @contextmanager
+    def _read(self) -> Iterator[sa.Connection]:
+        with said_plainly(self._url), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+
+def _same(row: ApprovalRow, proposal: Proposal) -> bool:
+    return (row.digest, row.proposed, row.arguments) == (proposal.digest, proposal.proposed, proposal.arguments)
+
+
+def _row(values: Any) -> ApprovalRow:
+    return ApprovalRow(**values)
+
+
+def _select(connection: sa.Connection, *where: sa.ColumnElement[bool], limit: int | None = None) -> list[ApprovalRow]:
+    query = sa.select(approvals).where(*where).order_by(approvals.c.created_at, approvals.c.id).limit(limit)
+    return [_row(values) for values in connection.execute(query).mappings()]
+
+
+def _get(connection: sa.Connection, approval_id: str) -> ApprovalRow | None:
+    values = connection.execute(sa.select(approvals).where(approvals.c.id == approval_id)).mappings().one_or_none()
+    return None if values is None else _row(values)
+
+
+def _latest(connection: sa.Connection, calls: Sequence[str]) -> dict[str, ApprovalRow]:
+    query = sa.select(approvals).where(approvals.c.call.in_(calls)).order_by(approvals.c.round)
+    return {values["call"]: _row(values) for values in connection.execute(query).mappings()}

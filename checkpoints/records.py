@@ -1,0 +1,112 @@
+"""What the ledger keeps and what it answers, as plain data."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+Json = dict[str, Any]
+
+Status = Literal["pending", "approved", "rejected", "expired", "superseded", "executed", "stale", "failed"]
+"""pending → approved | rejected | expired | superseded; approved → executed | stale | failed."""
+
+Assurance = Literal["asserted", "token", "policy"]
+"""How surely the approver is known: by their word, by a token, or not a person but a rule of the policy."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A planned write that waits to be opened as an approval.
+
+    Args:
+        thread_id, message_id, call_id: where the model's call stands.
+        call: hash of these three.
+        tool: the write tool's name.
+        proposed: the arguments as the model gave them.
+        arguments: the arguments that would run; they differ from ``proposed`` after an approver's edit.
+        preview: what the approver is shown.
+        digest: what the approver signs.
+        policy: what the policy asks for; ``approvers`` is how many distinct people have to sign.
+        requested_by: who asked.
+        request: in which words.
+        expires_at: after this nobody's approval counts any more.
+    """
+
+    thread_id: str
+    message_id: str
+    call_id: str
+    call: str
+    tool: str
+    proposed: Json
+    arguments: Json
+    preview: Json
+    digest: str
+    policy: Json
+    requested_by: str
+    request: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
+class ApprovalRow(Proposal):
+    """One approval, as the ledger holds it."""
+
+    id: str
+    round: int
+    status: Status
+    created_at: datetime
+    decided_by: str | None
+    assurance: Assurance | None
+    decided_at: datetime | None
+    reason: str | None
+    settled_at: datetime | None
+    outcome: Json | None
+    supersedes: str | None
+
+    @property
+    def edited(self) -> bool:
+        """Whether an approver changed the arguments."""
+        return self.arguments != self.proposed
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What one person says to one approval.
+
+    Args:
+        approval_id: the approval.
+        kind: approve, edit or reject.
+        digest: of the preview that the person saw; None only where it is known otherwise that they saw this one.
+        reason: why it was rejected.
+        replacement: for an edit, the new proposal, planned already.
+    """
+
+    approval_id: str
+    kind: Literal["approve", "edit", "reject"]
+    digest: str | None = None
+    reason: str = ""
+    replacement: Proposal | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the ledger made of a decision.
+
+    Args:
+        approval_id: the approval that was decided.
+        kind: what was recorded (approved, signed: more people have to, rejected, edited), or why nothing was.
+        row: the approval after it; None where it is unknown.
+        successor: after an edit, the approval that asks again.
+    """
+
+    approval_id: str
+    kind: Literal[
+        "approved", "signed", "rejected", "edited",
+        "unknown", "wrong_thread", "already_decided", "superseded", "expired",
+    ]  # fmt: skip
+    row: ApprovalRow | None = None
+    successor: ApprovalRow | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether this decision is the one that counts."""
+        return self.kind in {"approved", "signed", "rejected", "edited"}

@@ -1,0 +1,96 @@
+"""The tables that stand beside LangGraph's own: the approval ledger and the leases."""
+
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+from sqlalchemy import CheckConstraint, Column, Index, Integer, String, Table, Text, UniqueConstraint
+
+metadata = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+
+class UtcTime(sa.types.TypeDecorator[datetime]):
+    """An aware UTC time, kept as text of fixed width: it sorts, compares and reads the same in both databases."""
+
+    impl = String(27)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> str | None:
+        return None if value is None else value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> datetime | None:
+        return None if value is None else datetime.fromisoformat(value)
+
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("thread_id", String, nullable=False),
+    Column("message_id", String, nullable=False, comment="the model's message that holds the call"),
+    Column("call_id", String, nullable=False, comment="the model's id of the call; models reuse these"),
+    Column("call", String(64), nullable=False, comment="hash of thread, message and call: one call, one effect"),
+    Column("round", Integer, nullable=False),
+    Column("tool", String, nullable=False),
+    Column("proposed", sa.JSON, nullable=False, comment="arguments as the model gave them"),
+    Column("arguments", sa.JSON, nullable=False, comment="arguments that run: the model's, or an approver's edit"),
+    Column("preview", sa.JSON, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("policy", sa.JSON, nullable=False, comment="what the policy asked for when it was opened"),
+    Column("status", String, nullable=False),
+    Column("requested_by", Text, nullable=False),
+    Column("request", Text, nullable=False, comment="the requester's words"),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    Column("decided_by", Text),
+    Column("assurance", String, comment="how surely decided_by is known: asserted or token"),
+    Column("decided_at", UtcTime),
+    Column("reason", Text),
+    Column("settled_at", UtcTime, comment="when the thread took note of the decision"),
+    Column("outcome", sa.JSON, comment="receipt of what was done, or why nothing was"),
+    Column("supersedes", String(40), comment="the approval of the round before"),
+    UniqueConstraint("call", "round"),
+    CheckConstraint(
+        "status IN ('pending', 'approved', 'rejected', 'expired', 'superseded', 'executed', 'stale', 'failed')",
+        name="status",
+    ),
+    CheckConstraint(
+        "decided_by IS NOT NULL OR status IN ('pending', 'expired', 'superseded')",
+        name="decided",
+    ),
+    Index("ix_approvals_status_created_at_id", "status", "created_at", "id"),
+    Index("ix_approvals_thread_id_created_at", "thread_id", "created_at"),
+    Index(
+        "ix_approvals_unsettled",
+        "created_at",
+        sqlite_where=sa.text("settled_at IS NULL AND status <> 'pending'"),
+        postgresql_where=sa.text("settled_at IS NULL AND status <> 'pending'"),
+    ),
+    comment="who decided what; rows are never deleted, and status moves only by compare-and-set",
+)
+
+signatures = Table(
+    "signatures",
+    metadata,
+    Column("approval_id", sa.ForeignKey("approvals.id"), primary_key=True),
+    Column("signed_by", Text, primary_key=True, comment="one person signs one approval once"),
+    Column("assurance", String, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("signed_at", UtcTime, nullable=False),
+    comment="who approved; an approval that needs two people has two rows",
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("thread_id", String, primary_key=True),
+    Column("owner", String, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    comment="who runs a thread just now; one that stays behind marks a run that a crash cut off",
+)

@@ -1,0 +1,99 @@
+"""The wiring: settings become an open agent. The only module of the agent's that reaches into the ERP's inside."""
+
+import os
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+
+from langchain_core.language_models import BaseChatModel
+
+from checkpoints.database import database_url
+from checkpoints.leases import Leases
+from checkpoints.ledger import Ledger, utc_now
+from checkpoints.records import ApprovalRow
+from checkpoints.saver import open_saver
+from erp_mcp.app import build_erp
+from erp_mcp.grants import Grant, Signer, load_or_create_key
+from graph.bridge import Bridge
+from graph.build import assemble
+from graph.errors import CountersignError
+from graph.policy import Policy
+from graph.services import Services
+from graph.settings import Settings, load_settings
+from graph.threads import Agent
+
+Clock = Callable[[], datetime]
+
+
+@asynccontextmanager
+async def open_agent(
+    settings: Settings | None = None, *, chat: BaseChatModel | None = None, clock: Clock = utc_now
+) -> AsyncIterator[Agent]:
+    """An agent for the running event loop.
+
+    Args:
+        settings: from the environment if left out.
+        chat: a chat model in place of the one that the settings name.
+        clock: what time it is, in UTC.
+
+    Raises:
+        CountersignError, ErpError, CheckpointError: what is missing or wrong, each with what to do.
+    """
+    used = settings or load_settings()
+    async with (
+        open_services(used, chat=chat, clock=clock) as services,
+        open_saver(database_url(used.checkpoint_database)) as saver,
+    ):
+        yield Agent(assemble(services, saver), services)
+
+
+@asynccontextmanager
+async def open_services(
+    settings: Settings, *, chat: BaseChatModel | None = None, clock: Clock = utc_now
+) -> AsyncIterator[Services]:
+    """What the nodes work with, without a checkpointer: ``langgraph dev`` brings its own."""
+    async with AsyncExitStack() as stack:
+        model = chat or chat_model(settings)
+        ledger = Ledger(database_url(settings.checkpoint_database), clock)
+        stack.callback(ledger.close)
+        leases = Leases(database_url(settings.checkpoint_database), clock)
+        stack.callback(leases.close)
+        erp = build_erp(settings.erp_database, key_path=settings.key_path, clock=clock, zone=settings.zone)
+        stack.callback(erp.close)
+        bridge = await stack.enter_async_context(Bridge(erp.server))
+        worker = ThreadPoolExecutor(1, "countersign-ledger")
+        stack.callback(worker.shutdown)
+        yield Services(
+            settings=settings, bridge=bridge, ledger=ledger, leases=leases, policy=Policy(), chat=model, clock=clock,
+            sign=_signing(Signer(load_or_create_key(settings.key_path)), erp.instance_id), worker=worker,
+        )  # fmt: skip
+
+
+def _signing(signer: Signer, audience: str) -> Callable[[ApprovalRow], str]:
+    def sign(row: ApprovalRow) -> str:
+        grant = Grant(row.id, row.call, row.tool, row.digest, row.decided_by or "", row.requested_by)
+        return signer.sign(grant, audience)
+
+    return sign
+
+
+def chat_model(settings: Settings) -> BaseChatModel:
+    """The chat model that ``COUNTERSIGN_MODEL`` names.
+
+    Raises:
+        CountersignError: ``model_key_missing``.
+    """
+    if settings.model == "planner":
+        from graph.planner.model import PlannerModel
+
+        return PlannerModel()
+    from langchain_openai import ChatOpenAI
+
+    if not os.environ.get("OPENAI_API_KEY"):
+        raise CountersignError(
+            "model_key_missing",
+            f"COUNTERSIGN_MODEL is {settings.model}, but OPENAI_API_KEY is not set.",
+            "Set OPENAI_API_KEY (and OPENAI_BASE_URL for another server), or COUNTERSIGN_MODEL=planner.",
+        )
+    return ChatOpenAI(model=settings.model.partition(":")[2])

@@ -1,0 +1,53 @@
+"""The agent's refusals: a code for programs, one line for the person, and what to do next."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graph.run import Approval
+
+
+class CountersignError(Exception):
+    """Something that the caller can mend.
+
+    Args:
+        code: what programs branch on, for example ``unknown_thread``.
+        message: what is wrong, with the actual value in it.
+        hint: what to do.
+    """
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+class PendingError(CountersignError):
+    """A message was not taken, because the thread waits for a person.
+
+    Args:
+        thread_id: the thread.
+        pending: what it waits for.
+    """
+
+    def __init__(self, thread_id: str, pending: "list[Approval]") -> None:
+        ids = ", ".join(approval.approval_id for approval in pending)
+        super().__init__(
+            "approval_pending",
+            f"Thread {thread_id} waits for a decision on {ids}; your message was not taken.",
+            "Decide first, or send it again with supersede=True (--supersede) to withdraw what waits.",
+        )
+        self.thread_id = thread_id
+        self.pending = pending
+
+
+class NoAnswerError(CountersignError):
+    """The ERP did not answer, so nobody knows whether the write took place. The approval stays approved."""
+
+    def __init__(self, approval_id: str, tool: str) -> None:
+        super().__init__(
+            "outcome_unknown",
+            f"The ERP did not answer while {tool} was executed for {approval_id}.",
+            "Run: countersign recover (it asks again with the same approval; nothing is done twice)",
+        )
+        self.approval_id = approval_id

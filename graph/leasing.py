@@ -1,0 +1,50 @@
+"""One run of a thread at a time, across tasks and processes, as far as a courtesy goes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from checkpoints.leases import LIFETIME, new_owner
+from graph.errors import CountersignError
+from graph.services import Services
+
+PATIENCE_SECONDS = 120.0
+"""How long a caller waits for another run of the thread to end; a model may take its time."""
+
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.01, 0.25
+
+
+@asynccontextmanager
+async def leased(services: Services, thread_id: str) -> AsyncIterator[None]:
+    """Holds the thread's lease, renewing it while the body runs.
+
+    Raises:
+        CountersignError: ``thread_busy`` where another run does not come to an end.
+    """
+    owner = new_owner()
+    await _take(services, thread_id, owner)
+    renewing = asyncio.create_task(_renew(services, thread_id, owner))
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        with suppress(asyncio.CancelledError):
+            await renewing
+        await services.off_loop(services.leases.give_back, thread_id, owner)
+
+
+async def _take(services: Services, thread_id: str, owner: str) -> None:
+    waited, wait = 0.0, FIRST_WAIT_SECONDS
+    while not await services.off_loop(services.leases.take, thread_id, owner):
+        if waited > PATIENCE_SECONDS:
+            raise CountersignError(
+                "thread_busy", f"Thread {thread_id} is being worked on by another run.", "Try again in a moment."
+            )
+        await asyncio.sleep(wait)
+        waited, wait = waited + wait, min(wait * 2, LONGEST_WAIT_SECONDS)
+
+
+async def _renew(services: Services, thread_id: str, owner: str) -> None:
+    while True:
+        await asyncio.sleep(LIFETIME.total_seconds() / 3)
+        await services.off_loop(services.leases.take, thread_id, owner)

@@ -1,0 +1,58 @@
+"""What to call the outcome of a decision once the graph has done what it could. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from checkpoints.records import ApprovalRow
+from graph.desk import Decided, renamed
+from graph.run import Outcome
+
+_FIRST: Final[tuple[Outcome, ...]] = (
+    "forbidden", "invalid", "unknown", "wrong_thread", "paused", "schema_changed", "already_decided", "failed",
+    "stale", "superseded", "expired", "recorded", "executed", "already_executed", "rejected",
+)  # fmt: skip
+"""Of several outcomes in one answer, the one that a person has to hear of first names the whole."""
+
+
+def whole_outcome(decided: Sequence[Decided]) -> Outcome | None:
+    """One outcome for an answer with several decisions; None where nothing was decided."""
+    outcomes = {one.outcome for one in decided}
+    return next((outcome for outcome in _FIRST if outcome in outcomes), None)
+
+
+def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool) -> Decided:
+    """What came of a decision in the end.
+
+    Args:
+        decided: what the desk said.
+        rows: the thread's approvals as they stand now.
+        repeated: an approval given again for what was approved already: it gets the same receipt.
+    """
+    row = rows.get(decided.approval_id)
+    if row is None or not (decided.recorded or repeated):
+        return decided
+    if decided.outcome == "superseded":
+        return decided
+    if row.status == "executed":
+        done = "It was executed already; this is its receipt." if repeated else "Executed."
+        return renamed(decided, "already_executed" if repeated else "executed", done)
+    if row.status == "stale":
+        return renamed(decided, "stale", _stale_note(row, rows))
+    if row.status == "failed":
+        why = (row.outcome or {}).get("message", "The ERP refused it.")
+        return renamed(decided, "failed", f"{why} Nothing was done.")
+    if _others_open(row, rows):
+        return renamed(decided, "recorded", f"Recorded; {_others_open(row, rows)} of the same message still wait.")
+    return decided
+
+
+def _stale_note(row: ApprovalRow, rows: Mapping[str, ApprovalRow]) -> str:
+    fresh = [other.id for other in rows.values() if other.supersedes == row.id]
+    if fresh:
+        return f"Something moved since the preview; nothing was done. The fresh preview {fresh[0]} waits."
+    why = (row.outcome or {}).get("message", "")
+    return f"Something moved since the preview; nothing was done, and it can no longer be done. {why}".strip()
+
+
+def _others_open(row: ApprovalRow, rows: Mapping[str, ApprovalRow]) -> int:
+    return sum(other.status == "pending" and other.message_id == row.message_id for other in rows.values())

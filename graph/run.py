@@ -1,0 +1,138 @@
+"""What the public surface hands out: a Run, its approvals and its receipts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from checkpoints.records import ApprovalRow
+from erp_mcp.contract import Preview
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AnyMessage
+
+Json = dict[str, Any]
+
+Outcome = Literal[
+    "executed", "recorded", "already_executed", "rejected", "stale", "expired", "superseded", "already_decided",
+    "schema_changed", "wrong_thread", "unknown", "forbidden", "paused", "edited", "failed", "invalid",
+]  # fmt: skip
+"""What came of an answer; resuming never says nothing.
+
+``edited``: a fresh preview waits. ``failed``: the ERP refused it for good. ``invalid``: the edit could not be planned,
+and the approval waits as before.
+"""
+
+
+@dataclass(frozen=True)
+class Approval:
+    """One write that a person has to sign, or had to.
+
+    Args:
+        approval_id: its id, in the ledger and in the ERP.
+        thread_id: the conversation that asked.
+        tool, args: the call.
+        digest: what an approver signs.
+        preview: what an approver sees.
+        status: where the ledger has it.
+        requested_by, request: who asked, in which words.
+        created_at, expires_at: UTC.
+        decided_by, reason, outcome: what came of it, once something did.
+        supersedes: the approval that this one asks again for.
+    """
+
+    approval_id: str
+    thread_id: str
+    tool: str
+    args: Json
+    digest: str
+    preview: Preview
+    status: str
+    requested_by: str
+    request: str
+    created_at: datetime
+    expires_at: datetime
+    decided_by: str | None = None
+    reason: str | None = None
+    outcome: Json | None = None
+    supersedes: str | None = None
+
+    @classmethod
+    def of(cls, row: ApprovalRow) -> "Approval":
+        """The public view of a ledger row."""
+        return cls(
+            row.id, row.thread_id, row.tool, row.arguments, row.digest, Preview.model_validate(row.preview), row.status,
+            row.requested_by, row.request, row.created_at, row.expires_at, row.decided_by, row.reason, row.outcome,
+            row.supersedes,
+        )  # fmt: skip
+
+    def as_json(self) -> Json:
+        """The form that ``--json`` prints."""
+        return {
+            "approval_id": self.approval_id, "thread_id": self.thread_id, "tool": self.tool, "args": self.args,
+            "digest": self.digest, "preview": self.preview.model_dump(), "status": self.status,
+            "requested_by": self.requested_by, "created_at": self.created_at.isoformat(),
+            "expires_at": self.expires_at.isoformat(), "decided_by": self.decided_by, "reason": self.reason,
+            "supersedes": self.supersedes,
+        }  # fmt: skip
+
+    def _repr_mimebundle_(self, **_kwargs: Any) -> Mapping[str, str]:
+        from graph.render import card_html, markdown
+
+        return {"text/plain": markdown(self.preview), "text/html": card_html(self)}
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was done for one approval."""
+
+    approval_id: str
+    tool: str
+    status: str
+    result: Json
+
+    def as_json(self) -> Json:
+        """The form that ``--json`` prints."""
+        return {"approval_id": self.approval_id, "tool": self.tool, "status": self.status, "result": self.result}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a thread stands after a call.
+
+    Args:
+        thread_id: the thread; give it to ``resume_thread``.
+        status: ``pending`` while a person has to decide, else ``done``.
+        answer: the agent's last words.
+        pending: what waits, oldest first.
+        receipts: what was done in the current turn.
+        outcome: what came of the decision that was just given; None where none was.
+        outcomes: the same per approval id, where several were decided at once.
+        note: one line for the person about the outcome.
+        result: what a called read tool returned.
+        messages: the conversation.
+    """
+
+    thread_id: str
+    status: Literal["done", "pending"]
+    answer: str = ""
+    pending: list[Approval] = field(default_factory=list)
+    receipts: list[Receipt] = field(default_factory=list)
+    outcome: Outcome | None = None
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    note: str = ""
+    result: Any = None
+    messages: "list[AnyMessage]" = field(default_factory=list)
+
+    def as_json(self) -> Json:
+        """The form that ``--json`` prints."""
+        body: Json = {
+            "thread_id": self.thread_id, "status": self.status, "answer": self.answer,
+            "pending": [approval.as_json() for approval in self.pending],
+            "receipts": [receipt.as_json() for receipt in self.receipts],
+        }  # fmt: skip
+        if self.outcome is not None:
+            body |= {"outcome": self.outcome, "outcomes": self.outcomes, "note": self.note}
+        if self.result is not None:
+            body["result"] = self.result
+        return body

@@ -1,0 +1,276 @@
+"""The agent's threads: start, call, resume, recover. Every entrance comes through here."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphRecursionError
+from langgraph.types import Command, StateSnapshot
+
+from checkpoints.records import ApprovalRow, Assurance
+from graph.build import Agent as Graph
+from graph.decisions import Answer
+from graph.desk import Decided, decide
+from graph.errors import CountersignError, PendingError
+from graph.execution import carry_out
+from graph.leasing import leased
+from graph.nodes.approve import NUDGE
+from graph.nodes.model import CALL_TOOL
+from graph.outcomes import after_run, whole_outcome
+from graph.run import Approval, Receipt, Run
+from graph.services import Services
+
+MAX_STEPS = 200
+"""LangGraph's bound on one run; about fifty rounds of tools."""
+
+
+class Agent:
+    """An open agent. Made by ``open_agent``; its methods may be called from many tasks of one event loop.
+
+    Args:
+        graph: assembled with a checkpointer.
+        services: the same as the graph's.
+    """
+
+    def __init__(self, graph: Graph, services: Services) -> None:
+        self.graph = graph
+        self.services = services
+
+    # -- entrances -------------------------------------------------------------------------------------------------
+
+    async def start(
+        self, text: str, *, thread_id: str | None = None, requested_by: str | None = None, supersede: bool = False
+    ) -> Run:
+        """One turn of a conversation: the answer, or what waits for a person.
+
+        Args:
+            text: what the user says.
+            thread_id: an existing conversation; a new one if left out.
+            requested_by: who says it.
+            supersede: withdraw what still waits in this thread instead of refusing the message.
+
+        Raises:
+            PendingError: the thread waits for a person; the message was not taken.
+            CountersignError: an empty message, or a database that cannot be used.
+        """
+        if not text.strip():
+            raise CountersignError(
+                "empty_message", "There is nothing to do: the message is empty.", "Say what you want."
+            )
+        return await self._begin([HumanMessage(text, id=_new_id())], thread_id, requested_by, supersede)
+
+    async def call(
+        self,
+        tool: str,
+        args: dict[str, Any] | None = None,
+        *,
+        requested_by: str | None = None,
+        thread_id: str | None = None,
+        supersede: bool = False,
+    ) -> Run:
+        """One tool, no model: a read's result is in ``run.result``, a write waits for approval like any other.
+
+        Raises:
+            PendingError, CountersignError: as ``start``; ``unknown_tool`` for a tool that there is not.
+        """
+        if self.services.bridge.risk(tool) is None:
+            self.services.bridge.check(tool, {})
+        words = HumanMessage(f"call {tool}", id=_new_id())
+        call = {"name": tool, "args": args or {}, "id": f"call_{uuid.uuid4().hex}", "type": "tool_call"}
+        spoken = AIMessage("", tool_calls=[call], name=CALL_TOOL, id=_new_id())
+        return await self._begin([words, spoken], thread_id, requested_by, supersede)
+
+    async def resume(self, thread_id: str, *answers: Answer, assurance: Assurance = "asserted") -> Run:
+        """Gives decisions to what waits, and says what came of them.
+
+        Args:
+            thread_id: the thread that waits.
+            answers: from ``approve``, ``reject`` and ``edit``, all by one person.
+            assurance: how surely the entrance knows that person.
+
+        Returns:
+            A Run whose ``outcome`` is never empty.
+
+        Raises:
+            CountersignError: no answer, or answers of several people at once.
+            NoAnswerError: approved, but the ERP did not answer; ``recover`` asks again.
+        """
+        by = _one_person(answers)
+        decided = await decide(self.services, answers, by=by, assurance=assurance, thread_id=thread_id)
+        return await self._settle(thread_id, decided, answers)
+
+    async def resume_as_decided(self, thread_id: str) -> Run:
+        """Carries a thread on with the decisions that the ledger holds."""
+        async with leased(self.services, thread_id):
+            await self._carry_on(thread_id)
+        return await self.run(thread_id)
+
+    async def pending(self, *, limit: int = 50) -> list[Approval]:
+        """What waits, over all threads, oldest first."""
+        return [Approval.of(row) for row in await self.services.off_loop(self.services.ledger.pending, limit=limit)]
+
+    async def recover(self) -> list[Run]:
+        """Continues every thread that a crash or an expiry left in the middle. Safe to call at any time."""
+        ledger, leases = self.services.ledger, self.services.leases
+        expired = await self.services.off_loop(ledger.expire_due)
+        unsettled = await self.services.off_loop(ledger.unsettled_threads)
+        cut_off = await self.services.off_loop(leases.left_behind)
+        threads = dict.fromkeys([*cut_off, *unsettled, *(row.thread_id for row in expired)])
+        return [await self.resume_as_decided(thread_id) for thread_id in threads]
+
+    async def run(self, thread_id: str, outcomes: dict[str, Decided] | None = None) -> Run:
+        """Where a thread stands.
+
+        Args:
+            thread_id: the thread.
+            outcomes: what came of decisions that were just given, by approval id.
+        """
+        snapshot = await self.graph.aget_state(_config(thread_id))
+        rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id)
+        return make_run(thread_id, snapshot, rows, outcomes or {})
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    async def _begin(
+        self, messages: Sequence[BaseMessage], thread_id: str | None, requested_by: str | None, supersede: bool
+    ) -> Run:
+        thread = thread_id or _new_id()
+        state = {"messages": list(messages), "requested_by": requested_by or self.services.settings.user}
+        async with leased(self.services, thread):
+            if thread_id is not None:
+                await self._make_room(thread, supersede)
+            await self._invoke(thread, state)
+        return await self.run(thread)
+
+    async def _make_room(self, thread_id: str, supersede: bool) -> None:
+        """Before a new message: settle what is decided, then refuse with what waits, or withdraw it on request."""
+        ledger = self.services.ledger
+        await self.services.off_loop(ledger.expire_due, thread_id)
+        if supersede:
+            await self.services.off_loop(ledger.close_pending, thread_id, "a new message superseded it")
+        await self._carry_on(thread_id)
+        waiting = await self.services.off_loop(ledger.of_thread, thread_id, "pending")
+        if waiting:
+            raise PendingError(thread_id, [Approval.of(row) for row in waiting])
+
+    async def _settle(self, thread_id: str, decided: list[Decided], answers: Sequence[Answer]) -> Run:
+        """Lets the graph go on once no call of the message is open, and tells what came of each answer."""
+        repeated = {
+            answer.approval_id
+            for answer, one in zip(answers, decided, strict=True)
+            if answer.kind == "approve" and not one.recorded and one.row is not None
+            and one.row.status in {"approved", "executed"} and one.outcome == "already_decided"
+        }  # fmt: skip
+        if any(one.recorded or one.approval_id in repeated or one.outcome == "expired" for one in decided):
+            async with leased(self.services, thread_id):
+                await self._carry_on(thread_id)
+        rows = {row.id: row for row in await self.services.off_loop(self.services.ledger.of_thread, thread_id)}
+        final = {one.approval_id: after_run(one, rows, one.approval_id in repeated) for one in decided}
+        return await self.run(thread_id, final)
+
+    async def _carry_on(self, thread_id: str) -> None:
+        """Brings the graph to where the ledger is: DESIGN section 3's table for ``recover``, row by row."""
+        for _ in range(MAX_STEPS):
+            snapshot = await self.graph.aget_state(_config(thread_id))
+            if snapshot.interrupts:
+                if await self._waits_for_a_person(thread_id, snapshot):
+                    return
+                await self._invoke(thread_id, Command(resume={snapshot.interrupts[0].id: NUDGE}))
+            elif snapshot.next:
+                await self._invoke(thread_id, None)
+            else:
+                await self._ask_the_erp(thread_id)
+                return
+        raise CountersignError("thread_stuck", f"Thread {thread_id} does not come to rest.", "Start a new thread.")
+
+    async def _waits_for_a_person(self, thread_id: str, snapshot: StateSnapshot) -> bool:
+        """Whether what is shown is what the ledger holds pending, so that only a person can go on.
+
+        While one call of a message is open the others' decisions wait in the ledger.
+        """
+        shown = {one["approval_id"] for one in snapshot.interrupts[0].value.get("action_requests", [])}
+        rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id, "pending")
+        pending = {row.id for row in rows}
+        return bool(pending) and pending <= shown
+
+    async def _ask_the_erp(self, thread_id: str) -> None:
+        """Approved, but the graph has nothing left to do (its interrupt was lost): ask with the same grant, record."""
+        rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id)
+        left = [
+            await carry_out(row, self.services) for row in rows if row.status != "pending" and row.settled_at is None
+        ]
+        if left:
+            await self.services.off_loop(self.services.ledger.settle, [one.for_ledger() for one in left])
+
+    async def _invoke(self, thread_id: str, what: Any) -> None:
+        try:
+            await self.graph.ainvoke(what, _config(thread_id), durability="sync")
+        except GraphRecursionError as error:
+            raise CountersignError(
+                "too_many_steps", f"The model did not come to an end within {MAX_STEPS} steps.", "Ask for less at once."
+            ) from error
+
+
+def make_run(thread_id: str, snapshot: StateSnapshot, rows: list[ApprovalRow], outcomes: dict[str, Decided]) -> Run:
+    """The public view of a thread: state, ledger, and what came of decisions."""
+    messages: list[Any] = snapshot.values.get("messages", [])
+    turn = _current_turn(messages)
+    said = [message for message in turn if isinstance(message, AIMessage) and message.text and not message.tool_calls]
+    spoken = {message.id for message in turn}
+    pending = [Approval.of(row) for row in rows if row.status == "pending"]
+    done = [
+        Receipt(
+            row.id, row.tool, str((row.outcome or {}).get("status", row.status)), (row.outcome or {}).get("result", {})
+        )
+        for row in rows
+        if row.status == "executed" and (row.message_id in spoken or row.id in outcomes)
+    ]
+    called = bool(turn) and any(isinstance(m, AIMessage) and m.name == CALL_TOOL for m in turn)
+    return Run(
+        thread_id=thread_id, status="pending" if pending else "done", answer=str(said[-1].text) if said else "",
+        pending=pending, receipts=done, outcome=whole_outcome(list(outcomes.values())),
+        outcomes={name: one.outcome for name, one in outcomes.items()},
+        note=" ".join(dict.fromkeys(one.note for one in outcomes.values())),
+        result=_result(turn) if called else None, messages=messages,
+    )  # fmt: skip
+
+
+def _current_turn(messages: list[Any]) -> list[Any]:
+    for index in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[index], HumanMessage):
+            return messages[index:]
+    return messages
+
+
+def _result(turn: list[Any]) -> Any:
+    results = [message for message in turn if isinstance(message, ToolMessage)]
+    if not results:
+        return None
+    try:
+        return json.loads(str(results[-1].text))
+    except ValueError:
+        return str(results[-1].text)
+
+
+def _one_person(answers: Sequence[Answer]) -> str:
+    people = {answer.by.strip() for answer in answers}
+    if not answers:
+        raise CountersignError("no_decision", "No decision was given.", "Give approve(…), reject(…) or edit(…).")
+    if len(people) != 1 or people == {""}:
+        raise CountersignError(
+            "unnamed_approver", "Each answer is given by one named person.", "Say who decides: by=NAME (--by NAME)."
+        )
+    if len({answer.approval_id for answer in answers}) != len(answers):
+        raise CountersignError("decided_twice", "One approval is decided twice in one answer.", "Decide each once.")
+    return people.pop()
+
+
+def _config(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id}, "recursion_limit": MAX_STEPS}
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
