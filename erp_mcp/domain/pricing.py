@@ -72,6 +72,8 @@ def check_tiers(list_price_minor: int, tiers: Sequence[Tier]) -> None:
         start = quantity_string(tier.min_quantity_milli)
         if tier.min_quantity_milli <= 0 or (tier.discount_bp is None) == (tier.unit_price_minor is None):
             raise _invalid(f"The price tier from {start} needs a quantity above 0, and either a discount or a price")
+        if not 0 <= (tier.discount_bp or 0) <= WHOLE_BP:
+            raise _invalid(f"The price tier from {start} has a discount that is not within 0 and 100 %")
         if tier.min_quantity_milli == previous:
             raise _invalid(f"There are two price tiers from quantity {start}")
         net = tier.net_price(list_price_minor)
