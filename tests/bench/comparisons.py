@@ -1,0 +1,23 @@
+"""What `make bench` compares. A new comparison is one entry here and a module with its cycles."""
+
+from tests.bench import baseline_langchain, ours
+from tests.bench.harness import Comparison, Contestant
+
+COMPARISONS = (
+    Comparison(
+        name="approval-cycle",
+        ours=Contestant("Countersign: preview, ledger, MCP, grant, audit", ours.approval_cycle),
+        others=(
+            (Contestant("LangChain HITL, bare tool", baseline_langchain.bare_tool), 1.5),
+            (Contestant("LangChain HITL, tool over MCP", baseline_langchain.tool_over_mcp), 1.5),
+        ),
+        rounds=100,
+    ),
+    Comparison(
+        name="bridge-read",
+        ours=Contestant("Countersign's bridge, session held", ours.bridge_read),
+        others=((Contestant("server and client per call", ours.server_per_call), 0.2),),
+        rounds=50,
+        warmup=5,
+    ),
+)
