@@ -1,9 +1,11 @@
 """The wiring: settings become an open agent. The only module of the agent's that reaches into the ERP's inside."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
 
 from langchain_core.language_models import BaseChatModel
@@ -13,7 +15,7 @@ from checkpoints.leases import Leases
 from checkpoints.ledger import Ledger, utc_now
 from checkpoints.records import ApprovalRow
 from checkpoints.saver import open_saver
-from erp_mcp.app import build_erp
+from erp_mcp.app import Erp, build_erp
 from erp_mcp.grants import Grant, Signer, load_or_create_key
 from graph.bridge import Bridge
 from graph.build import assemble
@@ -52,22 +54,48 @@ async def open_agent(
 async def open_services(
     settings: Settings, *, chat: BaseChatModel | None = None, clock: Clock = utc_now
 ) -> AsyncIterator[Services]:
-    """What the nodes work with, without a checkpointer: ``langgraph dev`` brings its own."""
-    async with AsyncExitStack() as stack:
+    """What the nodes work with, without a checkpointer: ``langgraph dev`` brings its own.
+
+    Databases are opened and closed in a thread: they block, and the server's event loop refuses what blocks.
+    """
+    books = await asyncio.to_thread(_open_books, settings, chat, clock)
+    try:
+        async with Bridge(books.erp.server) as bridge:
+            yield Services(
+                settings=settings, bridge=bridge, ledger=books.ledger, leases=books.leases, policy=Policy(),
+                chat=books.chat, clock=clock, sign=books.sign, worker=books.worker,
+            )  # fmt: skip
+    finally:
+        await asyncio.to_thread(books.close)
+
+
+@dataclass(frozen=True)
+class _Books:
+    """All that is opened with blocking calls."""
+
+    erp: Erp
+    ledger: Ledger
+    leases: Leases
+    chat: BaseChatModel
+    sign: Callable[[ApprovalRow], str]
+    worker: ThreadPoolExecutor
+    close: Callable[[], None]
+
+
+def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock) -> _Books:
+    with ExitStack() as stack:
         model = chat or chat_model(settings)
-        ledger = Ledger(database_url(settings.checkpoint_database), clock)
+        checkpoints = database_url(settings.checkpoint_database)
+        ledger = Ledger(checkpoints, clock)
         stack.callback(ledger.close)
-        leases = Leases(database_url(settings.checkpoint_database), clock)
+        leases = Leases(checkpoints, clock)
         stack.callback(leases.close)
         erp = build_erp(settings.erp_database, key_path=settings.key_path, clock=clock, zone=settings.zone)
         stack.callback(erp.close)
-        bridge = await stack.enter_async_context(Bridge(erp.server))
+        sign = _signing(Signer(load_or_create_key(settings.key_path)), erp.instance_id)
         worker = ThreadPoolExecutor(1, "countersign-ledger")
         stack.callback(worker.shutdown)
-        yield Services(
-            settings=settings, bridge=bridge, ledger=ledger, leases=leases, policy=Policy(), chat=model, clock=clock,
-            sign=_signing(Signer(load_or_create_key(settings.key_path)), erp.instance_id), worker=worker,
-        )  # fmt: skip
+        return _Books(erp, ledger, leases, model, sign, worker, stack.pop_all().close)
 
 
 def _signing(signer: Signer, audience: str) -> Callable[[ApprovalRow], str]:

@@ -44,7 +44,7 @@ async def execute(state: State, turn: Turn) -> dict[str, Any]:
         for key, call in gated.items()
         if key in after and after[key].status != "stale"
     ]
-    return {"messages": results, "step": "model" if len(results) == len(calls) else "propose"}
+    return {"messages": results, "request": {}, "step": "model" if len(results) == len(calls) else "propose"}
 
 
 def _result(message: AIMessage, call: ToolCall, row: ApprovalRow) -> ToolMessage:
