@@ -9,8 +9,8 @@ FULL := $(VENV)/.stamp-full
 EXTRAS := postgres,studio,notebooks,dev,bench
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
-# langgraph dev opens no connection to the outside with these.
-QUIET := LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 LANGSMITH_TRACING=false
+# langgraph dev opens no connection to the outside with these, and logs warnings only.
+QUIET := LOG_LEVEL=WARNING LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 LANGSMITH_TRACING=false
 WORKERS ?= 2
 N ?= 200
 
@@ -74,6 +74,7 @@ bench: $(FULL) ## print speed as ratios, measured side by side
 	@$(BIN)/python -m tests.bench
 
 studio: $(FULL) ## LangGraph Studio's server on 127.0.0.1:2024
+	@$(BIN)/countersign init
 	@$(QUIET) $(BIN)/langgraph dev --no-browser --no-reload --server-log-level warning
 
 chaos: $(FULL) ## kill real processes, N=200 times
