@@ -12,6 +12,7 @@ from erp_mcp.domain.money import half_up, to_minor
 from erp_mcp.domain.orders import order_number, twin_key
 from erp_mcp.domain.pricing import WHOLE_BP, Tier, check_tiers, imported_amount
 from erp_mcp.domain.quantity import to_milli
+from erp_mcp.errors import ErpError
 from erp_mcp.importers.report import RowNote
 from erp_mcp.importers.source import SourceRow, read_csv, source_invalid
 
@@ -191,11 +192,19 @@ def _sku(row: SourceRow) -> str:
 
 
 def _money(row: SourceRow, column: str) -> int:
-    return to_minor(_number(row, column), CURRENCY)
+    value = _number(row, column)
+    try:
+        return to_minor(value, CURRENCY)
+    except ErpError as error:
+        raise source_invalid(row.file, f"row {row.number}: {column}: {error.message.rstrip('.')}") from error
 
 
 def _quantity(row: SourceRow, column: str) -> int:
-    return to_milli(_number(row, column), 0, f"{row.file} row {row.number}: {column}")
+    value = _number(row, column)
+    try:
+        return to_milli(value, 0, column)
+    except ErpError as error:
+        raise source_invalid(row.file, f"row {row.number}: {error.message.rstrip('.')}") from error
 
 
 def _discount(row: SourceRow) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
@@ -56,6 +57,8 @@ def failures_named(url: URL) -> Iterator[None]:
         code = _code_of(error)
         if code is None:
             raise
+        if code == "database_missing" and url.get_backend_name() == "sqlite" and Path(url.database or "").exists():
+            code = "database_unusable"  # SQLite says the same of a folder and of a file that it may not open
         raise failure(code, url, _first_line(error) if code == "database_unusable" else "") from error
 
 

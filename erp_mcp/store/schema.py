@@ -59,8 +59,6 @@ def create_database(url: str, *, currency: str = "USD") -> None:
         except OSError as error:
             raise failure("database_unusable", parsed, str(error)) from error
     with _writing(parsed, create=True) as connection:
-        if sa.inspect(connection).get_table_names():
-            _refuse_unknown(connection, parsed)
         _upgrade(connection)
         _fill(connection, {"instance_id": secrets.token_hex(16), "currency": currency})
 
@@ -73,7 +71,6 @@ def migrate(url: str) -> None:
     """
     parsed = parse_url(url)
     with _writing(parsed, create=False) as connection:
-        _refuse_unknown(connection, parsed)
         _upgrade(connection)
 
 
@@ -81,8 +78,13 @@ def migrate(url: str) -> None:
 def _writing(url: URL, *, create: bool) -> Iterator[sa.Connection]:
     engines = make_engines(url, create=create)
     try:
-        with failures_named(url), engines[1].begin() as connection:
-            yield connection
+        with failures_named(url):
+            # Looked at by a connection that only reads: the writing one would switch somebody else's file to WAL.
+            with engines[0].begin() as connection:
+                if not create or sa.inspect(connection).get_table_names():
+                    _refuse_unknown(connection, url)
+            with engines[1].begin() as connection:
+                yield connection
     finally:
         for engine in engines:
             engine.dispose()
