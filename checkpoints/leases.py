@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +24,12 @@ LIFETIME: Final = timedelta(seconds=30)
 
 def new_owner() -> str:
     """A name for one run of one process: host, process, its start, and a random part."""
-    pid = os.getpid()
-    return f"{socket.gethostname()}/{pid}/{_started(pid)}/{uuid.uuid4().hex}"
+    return f"{_process(os.getpid())}/{uuid.uuid4().hex}"
+
+
+@cache
+def _process(pid: int) -> str:
+    return f"{socket.gethostname()}/{pid}/{_started(pid)}"
 
 
 def _started(pid: int) -> str:

@@ -22,6 +22,7 @@ Clock = Callable[[], datetime]
 LEDGER_LOCK: Final = 0x436F756E  # "Coun"
 """PostgreSQL's advisory lock that gives the ledger one writer at a time, as SQLite has by itself."""
 
+_UNSETTLED = sa.and_(approvals.c.settled_at.is_(None), approvals.c.status != "pending")
 _PROPOSAL_FIELDS = tuple(f.name for f in fields(Proposal))
 
 
@@ -225,8 +226,12 @@ class Ledger:
 
     def get(self, approval_id: str) -> ApprovalRow | None:
         """One approval by its whole id."""
+        return self.get_all([approval_id]).get(approval_id)
+
+    def get_all(self, approval_ids: Sequence[str]) -> dict[str, ApprovalRow]:
+        """Approvals by their whole ids; those that there are not are left out."""
         with self._read() as connection:
-            return _get(connection, approval_id)
+            return {row.id: row for row in _select(connection, approvals.c.id.in_(approval_ids))}
 
     def find(self, prefix: str) -> list[ApprovalRow]:
         """The approvals whose id begins so (at most ten), for people who type ids."""
@@ -259,13 +264,15 @@ class Ledger:
         with self._read() as connection:
             return _select(connection, *where)
 
+    def unsettled(self, thread_id: str) -> list[ApprovalRow]:
+        """A thread's decided approvals that it has not taken note of."""
+        with self._read() as connection:
+            return _select(connection, approvals.c.thread_id == thread_id, _UNSETTLED)
+
     def unsettled_threads(self) -> list[str]:
         """Threads whose decisions have not reached their graph yet."""
         with self._read() as connection:
-            rows = connection.execute(
-                sa.select(approvals.c.thread_id).distinct()
-                .where(approvals.c.settled_at.is_(None), approvals.c.status != "pending")
-            )  # fmt: skip
+            rows = connection.execute(sa.select(approvals.c.thread_id).distinct().where(_UNSETTLED))
             return sorted(rows.scalars())
 
     def history(self, *, since: datetime | None = None, ids: Sequence[str] | None = None) -> list[ApprovalRow]:

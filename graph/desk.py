@@ -55,9 +55,9 @@ async def decide(
     """
     refused: dict[str, Decided] = {}
     decisions: list[Decision] = []
+    rows = await services.off_loop(services.ledger.get_all, [answer.approval_id for answer in answers])
     for answer in answers:
-        row = await services.off_loop(services.ledger.get, answer.approval_id)
-        prepared = await _prepare(services, answer, row, by, seen_before)
+        prepared = await _prepare(services, answer, rows.get(answer.approval_id), by, seen_before)
         if isinstance(prepared, Decided):
             refused[answer.approval_id] = prepared
         else:

@@ -1,16 +1,15 @@
 """The agent's threads: start, call, resume, recover. Every entrance comes through here."""
 
-import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command, Interrupt
 
-from checkpoints.records import ApprovalRow, Assurance
+from checkpoints.records import Assurance
 from graph.build import Agent as Graph
 from graph.decisions import Answer
 from graph.desk import Decided, decide
@@ -19,8 +18,9 @@ from graph.execution import carry_out
 from graph.leasing import leased
 from graph.nodes.approve import NUDGE
 from graph.nodes.model import CALL_TOOL
-from graph.outcomes import after_run, whole_outcome
-from graph.run import Approval, Receipt, Run
+from graph.outcomes import after_run
+from graph.report import Place, make_run
+from graph.run import Approval, Run
 from graph.services import Services
 
 MAX_STEPS = 200
@@ -105,8 +105,8 @@ class Agent:
     async def resume_as_decided(self, thread_id: str) -> Run:
         """Carries a thread on with the decisions that the ledger holds."""
         async with leased(self.services, thread_id):
-            await self._carry_on(thread_id)
-        return await self.run(thread_id)
+            place = await self._carry_on(thread_id)
+        return await self._report(thread_id, place)
 
     async def pending(self, *, limit: int = 50) -> list[Approval]:
         """What waits, over all threads, oldest first."""
@@ -121,16 +121,9 @@ class Agent:
         threads = dict.fromkeys([*cut_off, *unsettled, *(row.thread_id for row in expired)])
         return [await self.resume_as_decided(thread_id) for thread_id in threads]
 
-    async def run(self, thread_id: str, outcomes: dict[str, Decided] | None = None) -> Run:
-        """Where a thread stands.
-
-        Args:
-            thread_id: the thread.
-            outcomes: what came of decisions that were just given, by approval id.
-        """
-        snapshot = await self.graph.aget_state(_config(thread_id))
-        rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id)
-        return make_run(thread_id, snapshot, rows, outcomes or {})
+    async def run(self, thread_id: str) -> Run:
+        """Where a thread stands."""
+        return await self._report(thread_id, await self._look(thread_id))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -142,8 +135,8 @@ class Agent:
         async with leased(self.services, thread):
             if thread_id is not None:
                 await self._make_room(thread, supersede)
-            await self._invoke(thread, state)
-        return await self.run(thread)
+            place = await self._invoke(thread, state)
+        return await self._report(thread, place)
 
     async def _make_room(self, thread_id: str, supersede: bool) -> None:
         """Before a new message: settle what is decided, then refuse with what waits, or withdraw it on request."""
@@ -159,100 +152,80 @@ class Agent:
     async def _settle(self, thread_id: str, decided: list[Decided], answers: Sequence[Answer]) -> Run:
         """Lets the graph go on once no call of the message is open, and tells what came of each answer."""
         repeated = {
-            answer.approval_id
-            for answer, one in zip(answers, decided, strict=True)
-            if answer.kind == "approve" and not one.recorded and one.row is not None
-            and one.row.status in {"approved", "executed"} and one.outcome == "already_decided"
-        }  # fmt: skip
+            one.approval_id for answer, one in zip(answers, decided, strict=True) if _asks_for_receipt(answer, one)
+        }
         if any(one.recorded or one.approval_id in repeated or one.outcome == "expired" for one in decided):
             async with leased(self.services, thread_id):
-                await self._carry_on(thread_id)
-        rows = {row.id: row for row in await self.services.off_loop(self.services.ledger.of_thread, thread_id)}
-        final = {one.approval_id: after_run(one, rows, one.approval_id in repeated) for one in decided}
-        return await self.run(thread_id, final)
+                place = await self._carry_on(thread_id)
+        else:
+            place = await self._look(thread_id)
+        return await self._report(thread_id, place, decided, repeated)
 
-    async def _carry_on(self, thread_id: str) -> None:
+    async def _report(
+        self, thread_id: str, place: Place, decided: Sequence[Decided] = (), repeated: Collection[str] = ()
+    ) -> Run:
+        """The public view of a thread, and what came of the decisions that were just given."""
+        rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id)
+        known = {row.id: row for row in rows}
+        final = {one.approval_id: after_run(one, known, one.approval_id in repeated) for one in decided}
+        return make_run(thread_id, place.messages, rows, final)
+
+    async def _carry_on(self, thread_id: str) -> Place:
         """Brings the graph to where the ledger is: DESIGN section 3's table for ``recover``, row by row."""
+        place = await self._look(thread_id)
         for _ in range(MAX_STEPS):
-            snapshot = await self.graph.aget_state(_config(thread_id))
-            if snapshot.interrupts:
-                if await self._waits_for_a_person(thread_id, snapshot):
-                    return
-                await self._invoke(thread_id, Command(resume={snapshot.interrupts[0].id: NUDGE}))
-            elif snapshot.next:
-                await self._invoke(thread_id, None)
+            if place.interrupt is not None:
+                if await self._waits_for_a_person(thread_id, place.interrupt):
+                    return place
+                place = await self._invoke(thread_id, Command(resume={place.interrupt.id: NUDGE}))
+            elif place.goes_on:
+                place = await self._invoke(thread_id, None)
             else:
                 await self._ask_the_erp(thread_id)
-                return
+                return place
         raise CountersignError("thread_stuck", f"Thread {thread_id} does not come to rest.", "Start a new thread.")
 
-    async def _waits_for_a_person(self, thread_id: str, snapshot: StateSnapshot) -> bool:
+    async def _waits_for_a_person(self, thread_id: str, interrupt: Interrupt) -> bool:
         """Whether what is shown is what the ledger holds pending, so that only a person can go on.
 
         While one call of a message is open the others' decisions wait in the ledger.
         """
-        shown = {one["approval_id"] for one in snapshot.interrupts[0].value.get("action_requests", [])}
+        shown = {one["approval_id"] for one in interrupt.value.get("action_requests", [])}
         rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id, "pending")
         pending = {row.id for row in rows}
         return bool(pending) and pending <= shown
 
     async def _ask_the_erp(self, thread_id: str) -> None:
         """Approved, but the graph has nothing left to do (its interrupt was lost): ask with the same grant, record."""
-        rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id)
-        left = [
-            await carry_out(row, self.services) for row in rows if row.status != "pending" and row.settled_at is None
-        ]
+        rows = await self.services.off_loop(self.services.ledger.unsettled, thread_id)
+        left = [await carry_out(row, self.services) for row in rows]
         if left:
             await self.services.off_loop(self.services.ledger.settle, [one.for_ledger() for one in left])
 
-    async def _invoke(self, thread_id: str, what: Any) -> None:
+    async def _look(self, thread_id: str) -> Place:
+        snapshot = await self.graph.aget_state(_config(thread_id))
+        interrupts = snapshot.interrupts
+        return Place(snapshot.values.get("messages", []), interrupts[0] if interrupts else None, bool(snapshot.next))
+
+    async def _invoke(self, thread_id: str, what: Any) -> Place:
         try:
-            await self.graph.ainvoke(what, _config(thread_id), durability="sync")
+            values = await self.graph.ainvoke(what, _config(thread_id), durability="sync")
         except GraphRecursionError as error:
             raise CountersignError(
                 "too_many_steps", f"The model did not come to an end within {MAX_STEPS} steps.", "Ask for less at once."
             ) from error
+        interrupts = values.get("__interrupt__", ())
+        return Place(values.get("messages", []), interrupts[0] if interrupts else None)
 
 
-def make_run(thread_id: str, snapshot: StateSnapshot, rows: list[ApprovalRow], outcomes: dict[str, Decided]) -> Run:
-    """The public view of a thread: state, ledger, and what came of decisions."""
-    messages: list[Any] = snapshot.values.get("messages", [])
-    turn = _current_turn(messages)
-    said = [message for message in turn if isinstance(message, AIMessage) and message.text and not message.tool_calls]
-    spoken = {message.id for message in turn}
-    pending = [Approval.of(row) for row in rows if row.status == "pending"]
-    done = [
-        Receipt(
-            row.id, row.tool, str((row.outcome or {}).get("status", row.status)), (row.outcome or {}).get("result", {})
-        )
-        for row in rows
-        if row.status == "executed" and (row.message_id in spoken or row.id in outcomes)
-    ]
-    called = bool(turn) and any(isinstance(m, AIMessage) and m.name == CALL_TOOL for m in turn)
-    return Run(
-        thread_id=thread_id, status="pending" if pending else "done", answer=str(said[-1].text) if said else "",
-        pending=pending, receipts=done, outcome=whole_outcome(list(outcomes.values())),
-        outcomes={name: one.outcome for name, one in outcomes.items()},
-        note=" ".join(dict.fromkeys(one.note for one in outcomes.values())),
-        result=_result(turn) if called else None, messages=messages,
-    )  # fmt: skip
-
-
-def _current_turn(messages: list[Any]) -> list[Any]:
-    for index in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[index], HumanMessage):
-            return messages[index:]
-    return messages
-
-
-def _result(turn: list[Any]) -> Any:
-    results = [message for message in turn if isinstance(message, ToolMessage)]
-    if not results:
-        return None
-    try:
-        return json.loads(str(results[-1].text))
-    except ValueError:
-        return str(results[-1].text)
+def _asks_for_receipt(answer: Answer, one: Decided) -> bool:
+    """An approval given once more for what was approved already: it gets the same receipt."""
+    return (
+        answer.kind == "approve"
+        and one.outcome == "already_decided"
+        and one.row is not None
+        and one.row.status in {"approved", "executed"}
+    )
 
 
 def _one_person(answers: Sequence[Answer]) -> str:

@@ -30,12 +30,12 @@ async def approve(state: State, turn: Turn) -> dict[str, Any]:
 
 
 async def _after(answer: Any, state: State, turn: Turn) -> dict[str, Any]:
-    note = ""
-    if answer != NUDGE:
-        try:
-            note = await _record(answer, state, turn)
-        except BadAnswerError as error:
-            return {"step": "approve", "request": with_note(state.get("request", {}), str(error))}
+    if answer == NUDGE:
+        return {"step": "execute"}  # which looks into the ledger, and proposes again where that does not fit
+    try:
+        note = await _record(answer, state, turn)
+    except BadAnswerError as error:
+        return {"step": "approve", "request": with_note(state.get("request", {}), str(error))}
     return await _where_it_stands(note, state, turn)
 
 

@@ -4,7 +4,7 @@ import json
 import uuid
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolCall
 
 from erp_mcp.contract import canonical_json
 from erp_mcp.errors import ErpError
@@ -75,17 +75,17 @@ def _tidy(spoken: AIMessage) -> tuple[AIMessage, list[AnyMessage]]:
     Returns:
         The message, and the results of calls that cannot be made at all.
     """
-    calls, broken, seen = [], [], set()
+    calls: list[ToolCall] = []
+    broken: list[tuple[ToolCall, str]] = []
+    seen: set[str | None] = set()
     for call in spoken.tool_calls:
-        name = call["id"] if call["id"] and call["id"] not in seen else f"call_{uuid.uuid4().hex}"
+        name = call["id"] if call["id"] and call["id"] not in seen else _call_id()
         seen.add(name)
         arguments, problem = _exact(call["args"])
-        calls.append({**call, "id": name, "args": arguments})
+        calls.append(ToolCall(name=call["name"], args=arguments, id=name, type="tool_call"))
         broken += [(calls[-1], problem)] if problem else []
     for invalid in spoken.invalid_tool_calls:
-        calls.append(
-            {"name": invalid["name"] or "unknown", "args": {}, "id": f"call_{uuid.uuid4().hex}", "type": "tool_call"}
-        )
+        calls.append(ToolCall(name=invalid["name"] or "unknown", args={}, id=_call_id(), type="tool_call"))
         broken.append((calls[-1], f"not valid JSON ({invalid.get('error') or 'malformed'})"))
     message = AIMessage(
         content=spoken.content, tool_calls=calls, id=spoken.id or str(uuid.uuid4()), name=spoken.name,
@@ -95,6 +95,10 @@ def _tidy(spoken: AIMessage) -> tuple[AIMessage, list[AnyMessage]]:
         result_message(message, call, error_text(_bad_arguments(call["name"], problem)), error=True)
         for call, problem in broken
     ]
+
+
+def _call_id() -> str:
+    return f"call_{uuid.uuid4().hex}"
 
 
 def _exact(arguments: dict[str, Any]) -> tuple[dict[str, Any], str]:

@@ -65,10 +65,8 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
 
 async def request_for(waiting: list[ApprovalRow], turn: Turn, note: str = "") -> dict[str, Any]:
     """What the approver is shown for these approvals, with what moved since the round before."""
-    before = {}
-    for row in waiting:
-        if row.supersedes and (old := await turn.services.off_loop(turn.services.ledger.get, row.supersedes)):
-            before[old.id] = old
+    superseded = [row.supersedes for row in waiting if row.supersedes]
+    before = await turn.services.off_loop(turn.services.ledger.get_all, superseded) if superseded else {}
     return build_request(waiting, before, note)
 
 
