@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from erp_mcp.domain.orders import OPEN_STATUSES
 from erp_mcp.domain.quantity import quantity_string
-from erp_mcp.store.tables import operations, order_lines, orders, returns, stock, stock_moves
+from erp_mcp.store.tables import operations, order_counts, order_lines, orders, returns, stock, stock_moves
 from erp_mcp.store.transaction import Tx
 
 EFFECT_OF = {"create_order": orders, "adjust_stock": stock_moves, "request_return": returns}
@@ -18,9 +18,9 @@ def check_invariants(tx: Tx) -> list[str]:
     """Every broken rule, one sentence each; an empty list when all is well.
 
     On hand and reserved are the sums of their moves; reserved is also the sum over open orders' lines; an order's total
-    and line count are those of its lines; operations and their effects point at each other.
+    and line count are those of its lines; orders are counted rightly; operations and their effects point at each other.
     """
-    return [*_moves(tx), *_reservations(tx), *_totals(tx), *_effects(tx), *_operations(tx)]
+    return [*_moves(tx), *_reservations(tx), *_totals(tx), *_counts(tx), *_effects(tx), *_operations(tx)]
 
 
 def _moves(tx: Tx) -> Iterator[str]:
@@ -68,6 +68,16 @@ def _totals(tx: Tx) -> Iterator[str]:
     )
     for order_id in tx.connection.scalars(wrong):
         yield f"Order {order_id}: its total or line count is not that of its lines."
+
+
+def _counts(tx: Tx) -> Iterator[str]:
+    counted = sa.select(orders.c.business_date, orders.c.status, sa.func.count()).group_by("business_date", "status")
+    there = {(day, status): n for day, status, n in tx.connection.execute(counted)}
+    kept = {(row.business_date, row.status): row.orders for row in tx.connection.execute(sa.select(order_counts))}
+    for day, status in sorted(there.keys() | kept.keys()):
+        if there.get((day, status), 0) != kept.get((day, status), 0):
+            shown = f"{there.get((day, status), 0)}, and {kept.get((day, status), 0)} are counted"
+            yield f"Orders of {day} that are {status}: {shown}."
 
 
 def _effects(tx: Tx) -> Iterator[str]:

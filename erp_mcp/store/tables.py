@@ -1,10 +1,12 @@
 """Every table of the ERP. Money is in minor units, quantities in thousandths; both are integers, never floats."""
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKey, Index, Integer, String, Table, Text
+
+from erp_mcp.domain.lookup import match_key
 
 metadata = sa.MetaData(
     naming_convention={
@@ -33,6 +35,25 @@ class UtcTime(sa.types.TypeDecorator[datetime]):
         return None if value is None else datetime.strptime(value, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
+class SearchKey:
+    """Default of a ``search_key`` column: the row's searchable texts as ``match_key`` makes them, one per line.
+
+    Args:
+        columns: of the same table, never changed after the row was inserted.
+    """
+
+    def __init__(self, *columns: str) -> None:
+        self._columns = columns
+
+    def __call__(self, context: Any) -> str:
+        """The value for the row that is being inserted."""
+        row = context.get_current_parameters()
+        return "\n".join(match_key(row.get(column) or "") for column in self._columns)
+
+
+LOW_STOCK: Final = "reorder_level_milli > 0 AND on_hand_milli - reserved_milli <= reorder_level_milli"
+"""At or below the reorder level; a level of 0 is no level. The index and the query must say it in the same words."""
+
 SERIAL: Final = BigInteger().with_variant(Integer, "sqlite")
 """SQLite numbers only INTEGER keys by itself."""
 
@@ -60,6 +81,7 @@ customers = Table(
     Column("name", Text, nullable=False),
     Column("name_key", Text, nullable=False, index=True),
     Column("contact", Text, nullable=False, default=""),
+    Column("search_key", Text, nullable=False, default=SearchKey("id", "name", "contact")),
     Column("email", Text, nullable=False, default=""),
     Column("phone", Text, nullable=False, default=""),
     Column("address", sa.JSON, nullable=False),
@@ -78,6 +100,7 @@ products = Table(
     Column("name", Text, nullable=False),
     Column("name_key", Text, nullable=False, index=True),
     Column("category", Text, nullable=False, default="", index=True),
+    Column("search_key", Text, nullable=False, default=SearchKey("sku", "name", "category")),
     Column("pack", Text, nullable=False, default="", comment="what one unit is, e.g. '24 - 12 oz bottles'"),
     Column("unit_price_minor", BigInteger, nullable=False),
     Column("currency", String(3), nullable=False),
@@ -116,6 +139,7 @@ stock = Table(
     Column("version", Integer, nullable=False, default=1),
     CheckConstraint("reserved_milli >= 0 AND on_hand_milli >= reserved_milli", name="available"),
     CheckConstraint("version > 0", name="version"),
+    Index("ix_stock_low", "warehouse", "sku", sqlite_where=sa.text(LOW_STOCK), postgresql_where=sa.text(LOW_STOCK)),
 )
 
 orders = Table(
@@ -147,6 +171,16 @@ orders = Table(
     Index("ix_orders_customer_id_placed_at_id", "customer_id", "placed_at", "id"),
     Index("ix_orders_status_placed_at_id", "status", "placed_at", "id"),
     Index("ix_orders_twin_key_placed_at", "twin_key", "placed_at"),
+    Index("ix_orders_customer_id_status", "customer_id", "status"),
+)
+
+order_counts = Table(
+    "order_counts",
+    metadata,
+    Column("business_date", String(10), primary_key=True),
+    Column("status", String, primary_key=True),
+    Column("orders", BigInteger, nullable=False),
+    comment="how many orders there are: kept by triggers on orders, so that a total is exact without counting them",
 )
 
 order_lines = Table(
@@ -154,7 +188,7 @@ order_lines = Table(
     metadata,
     Column("order_id", ForeignKey("orders.id"), primary_key=True),
     Column("line_no", Integer, primary_key=True),
-    Column("sku", String, nullable=False, index=True),
+    Column("sku", String, nullable=False),
     Column("name", Text, nullable=False),
     Column("quantity_milli", BigInteger, nullable=False),
     Column("unit_price_minor", BigInteger, nullable=False, comment="list price when it was placed"),
@@ -164,6 +198,7 @@ order_lines = Table(
     Column("returned_milli", BigInteger, nullable=False, default=0),
     CheckConstraint("quantity_milli > 0", name="quantity"),
     CheckConstraint("returned_milli BETWEEN 0 AND quantity_milli", name="returned"),
+    Index("ix_order_lines_sku_order_id", "sku", "order_id"),
 )
 
 stock_moves = Table(
@@ -183,6 +218,7 @@ stock_moves = Table(
         "kind IN ('opening', 'adjustment', 'reserve', 'release', 'shipment', 'return', 'exchange')", name="kind"
     ),
     Index("ix_stock_moves_sku_warehouse_id", "sku", "warehouse", "id"),
+    Index("ix_stock_moves_sku_id", "sku", "id"),
     comment="append-only: on hand and reserved are the sums of these rows",
 )
 

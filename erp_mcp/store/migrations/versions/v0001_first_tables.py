@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from erp_mcp.store.migrations.order_count_triggers import create_order_count_triggers
+
 revision = "0001"
 down_revision = None
 
@@ -12,6 +14,7 @@ def upgrade() -> None:
     _meta_customers_products()
     _stock()
     _orders()
+    _order_counts()
     _order_lines()
     _returns()
     _operations()
@@ -39,6 +42,7 @@ def _meta_customers_products() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("name_key", sa.Text(), nullable=False),
         sa.Column("contact", sa.Text(), nullable=False),
+        sa.Column("search_key", sa.Text(), nullable=False),
         sa.Column("email", sa.Text(), nullable=False),
         sa.Column("phone", sa.Text(), nullable=False),
         sa.Column("address", sa.JSON(), nullable=False),
@@ -59,6 +63,7 @@ def _meta_customers_products() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("name_key", sa.Text(), nullable=False),
         sa.Column("category", sa.Text(), nullable=False),
+        sa.Column("search_key", sa.Text(), nullable=False),
         sa.Column("pack", sa.Text(), nullable=False, comment="what one unit is, e.g. '24 - 12 oz bottles'"),
         sa.Column("unit_price_minor", sa.BigInteger(), nullable=False),
         sa.Column("currency", sa.String(length=3), nullable=False),
@@ -113,6 +118,8 @@ def _stock() -> None:
         sa.ForeignKeyConstraint(["warehouse"], ["warehouses.code"], name=op.f("fk_stock_warehouse")),
         sa.PrimaryKeyConstraint("sku", "warehouse", name=op.f("pk_stock")),
     )
+    low = sa.text("reorder_level_milli > 0 AND on_hand_milli - reserved_milli <= reorder_level_milli")
+    op.create_index("ix_stock_low", "stock", ["warehouse", "sku"], unique=False, sqlite_where=low, postgresql_where=low)
     op.create_table(
         "stock_moves",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
@@ -134,6 +141,7 @@ def _stock() -> None:
     )
     op.create_index(op.f("ix_stock_moves_approval_id"), "stock_moves", ["approval_id"], unique=False)
     op.create_index(op.f("ix_stock_moves_order_id"), "stock_moves", ["order_id"], unique=False)
+    op.create_index(op.f("ix_stock_moves_sku_id"), "stock_moves", ["sku", "id"], unique=False)
     op.create_index(op.f("ix_stock_moves_sku_warehouse_id"), "stock_moves", ["sku", "warehouse", "id"], unique=False)
 
 
@@ -181,10 +189,23 @@ def _orders() -> None:
     op.create_index(
         op.f("ix_orders_customer_id_placed_at_id"), "orders", ["customer_id", "placed_at", "id"], unique=False
     )
+    op.create_index(op.f("ix_orders_customer_id_status"), "orders", ["customer_id", "status"], unique=False)
     op.create_index(op.f("ix_orders_placed_at_id"), "orders", ["placed_at", "id"], unique=False)
     op.create_index(op.f("ix_orders_source_key"), "orders", ["source_key"], unique=False)
     op.create_index(op.f("ix_orders_status_placed_at_id"), "orders", ["status", "placed_at", "id"], unique=False)
     op.create_index(op.f("ix_orders_twin_key_placed_at"), "orders", ["twin_key", "placed_at"], unique=False)
+
+
+def _order_counts() -> None:
+    op.create_table(
+        "order_counts",
+        sa.Column("business_date", sa.String(length=10), nullable=False),
+        sa.Column("status", sa.String(), nullable=False),
+        sa.Column("orders", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("business_date", "status", name=op.f("pk_order_counts")),
+        comment="how many orders there are: kept by triggers on orders, so that a total is exact without counting them",
+    )
+    create_order_count_triggers(op.get_bind())
 
 
 def _order_lines() -> None:
@@ -205,7 +226,7 @@ def _order_lines() -> None:
         sa.ForeignKeyConstraint(["order_id"], ["orders.id"], name=op.f("fk_order_lines_order_id")),
         sa.PrimaryKeyConstraint("order_id", "line_no", name=op.f("pk_order_lines")),
     )
-    op.create_index(op.f("ix_order_lines_sku"), "order_lines", ["sku"], unique=False)
+    op.create_index(op.f("ix_order_lines_sku_order_id"), "order_lines", ["sku", "order_id"], unique=False)
 
 
 def _returns() -> None:
