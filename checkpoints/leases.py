@@ -46,6 +46,19 @@ def _is_dead(owner: str) -> bool:
     return host == socket.gethostname() and started != "" and _started(int(pid)) != started
 
 
+_HELD = sa.select(leases).where(leases.c.thread_id == sa.bindparam("thread"))
+_TAKE = (
+    sa.update(leases)
+    .where(leases.c.thread_id == sa.bindparam("thread"), leases.c.owner == sa.bindparam("before"))
+    .values(owner=sa.bindparam("after"), expires_at=sa.bindparam("until"))
+)
+_GIVE_BACK = sa.delete(leases).where(leases.c.thread_id == sa.bindparam("thread"), leases.c.owner == sa.bindparam("by"))
+_NEW = {
+    "sqlite": sqlite.insert(leases).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(leases).on_conflict_do_nothing(),
+}
+
+
 class Leases:
     """Who runs which thread. Its methods block; call them off the event loop.
 
@@ -72,20 +85,19 @@ class Leases:
         now = self._clock()
         row = {"thread_id": thread_id, "owner": owner, "expires_at": now + LIFETIME}
         with self._write() as connection:
-            held = connection.execute(sa.select(leases).where(leases.c.thread_id == thread_id)).mappings().one_or_none()
+            held = connection.execute(_HELD, {"thread": thread_id}).mappings().one_or_none()
             if held is None:
                 return _insert(connection, row)
             if held["owner"] != owner and held["expires_at"] > now and not _is_dead(held["owner"]):
                 return False
-            taken = connection.execute(
-                sa.update(leases).where(leases.c.thread_id == thread_id, leases.c.owner == held["owner"]).values(row)
-            )
+            values = {"thread": thread_id, "before": held["owner"], "after": owner, "until": now + LIFETIME}
+            taken = connection.execute(_TAKE, values)
             return taken.rowcount == 1
 
     def give_back(self, thread_id: str, owner: str) -> None:
         """Ends a run that came to its end; a lease that another holds by now stays."""
         with self._write() as connection:
-            connection.execute(sa.delete(leases).where(leases.c.thread_id == thread_id, leases.c.owner == owner))
+            connection.execute(_GIVE_BACK, {"thread": thread_id, "by": owner})
 
     def left_behind(self) -> list[str]:
         """Threads whose run was cut off: the lease is over, or its holder is dead."""
@@ -103,5 +115,4 @@ class Leases:
 
 def _insert(connection: sa.Connection, row: dict[str, Any]) -> bool:
     """False where another taker's row came first (PostgreSQL has several writers at once)."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    return connection.execute(dialect.insert(leases).values(row).on_conflict_do_nothing()).rowcount == 1
+    return connection.execute(_NEW[connection.dialect.name], row).rowcount == 1

@@ -13,17 +13,18 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from checkpoints import statements as sql
 from checkpoints.database import check_schema, open_engine, said_plainly
 from checkpoints.records import ApprovalRow, Assurance, Decision, Json, Proposal, Status, Verdict
-from checkpoints.tables import approvals, signatures
+from checkpoints.tables import approvals
 
 Clock = Callable[[], datetime]
 
 LEDGER_LOCK: Final = 0x436F756E  # "Coun"
 """PostgreSQL's advisory lock that gives the ledger one writer at a time, as SQLite has by itself."""
 
-_UNSETTLED = sa.and_(approvals.c.settled_at.is_(None), approvals.c.status != "pending")
 _PROPOSAL_FIELDS = tuple(f.name for f in fields(Proposal))
+_ROW_FIELDS = tuple(f.name for f in fields(ApprovalRow))
 
 
 def utc_now() -> datetime:
@@ -57,10 +58,13 @@ class Ledger:
         self._url = url
         self._engine = open_engine(url)
         check_schema(self._engine)
+        # What came of an approval stands in the ERP; if a power cut loses this copy, recover asks for it again.
+        self._settling = open_engine(url, synchronous="NORMAL")
 
     def close(self) -> None:
         """Gives the connections back."""
         self._engine.dispose()
+        self._settling.dispose()
 
     # -- opening ---------------------------------------------------------------------------------------------------
 
@@ -98,7 +102,7 @@ class Ledger:
             decided_by=None, assurance=None, decided_at=None, reason=None, settled_at=None, outcome=None,
             supersedes=supersedes,
         )  # fmt: skip
-        connection.execute(sa.insert(approvals).values(**{f.name: getattr(row, f.name) for f in fields(row)}))
+        connection.execute(sql.INSERT, {name: getattr(row, name) for name in _ROW_FIELDS})
         return row
 
     # -- deciding --------------------------------------------------------------------------------------------------
@@ -158,13 +162,18 @@ class Ledger:
         return None
 
     def _sign(self, connection: sa.Connection, row: ApprovalRow, by: str, assurance: Assurance, known: Json) -> Verdict:
-        signed = set(connection.scalars(sa.select(signatures.c.signed_by).where(signatures.c.approval_id == row.id)))
+        signed = set(connection.scalars(sql.SIGNED_BY, {"approval_id": row.id}))
         if by in signed:
             return Verdict(row.id, "already_decided", row)
         connection.execute(
-            sa.insert(signatures).values(
-                approval_id=row.id, signed_by=by, assurance=assurance, digest=row.digest, signed_at=known["decided_at"]
-            )
+            sql.SIGN,
+            {
+                "approval_id": row.id,
+                "signed_by": by,
+                "assurance": assurance,
+                "digest": row.digest,
+                "signed_at": known["decided_at"],
+            },
         )
         if len(signed) + 1 < int(row.policy.get("approvers", 1)):
             return Verdict(row.id, "signed", row)
@@ -180,21 +189,25 @@ class Ledger:
             settlements: approval id, the status it ends in (for a rejected, expired or superseded one: the same), and
                 the receipt or the reason.
         """
-        with self._write() as connection:
-            for approval_id, status, outcome in settlements:
-                before: tuple[Status, ...] = ("approved",) if status in {"executed", "stale", "failed"} else (status,)
-                connection.execute(
-                    sa.update(approvals)
-                    .where(
-                        approvals.c.id == approval_id, approvals.c.status.in_(before), approvals.c.settled_at.is_(None)
-                    )
-                    .values(status=status, outcome=outcome, settled_at=self.clock())
-                )
+        at = self.clock()
+        values = [
+            {
+                "of": approval_id,
+                "before": "approved" if status in {"executed", "stale", "failed"} else status,
+                "after": status,
+                "result": outcome,
+                "at": at,
+            }
+            for approval_id, status, outcome in settlements
+        ]
+        with self._write(self._settling) as connection:
+            for one in values:
+                connection.execute(sql.SETTLE, one)
 
     def close_pending(self, thread_id: str, reason: str) -> list[ApprovalRow]:
         """Supersedes what still waits in a thread, because its requester wants something else now."""
         with self._write() as connection:
-            found = _select(connection, approvals.c.thread_id == thread_id, approvals.c.status == "pending")
+            found = _rows(connection, sql.PENDING_OF_THREAD, thread_id=thread_id)
             for row in found:
                 self._move(connection, row.id, "pending", "superseded", reason=reason)
             return [row for row in (_get(connection, r.id) for r in found) if row is not None]
@@ -214,11 +227,7 @@ class Ledger:
             return found
 
     def _move(self, connection: sa.Connection, approval_id: str, before: Status, after: Status, **values: Any) -> None:
-        moved = connection.execute(
-            sa.update(approvals)
-            .where(approvals.c.id == approval_id, approvals.c.status == before)
-            .values(status=after, **values)
-        )
+        moved = connection.execute(sql.MOVE.values(status=after, **values), {"of": approval_id, "before": before})
         if moved.rowcount != 1:
             raise RuntimeError(f"{approval_id} was not {before} inside the ledger's own transaction")
 
@@ -231,7 +240,7 @@ class Ledger:
     def get_all(self, approval_ids: Sequence[str]) -> dict[str, ApprovalRow]:
         """Approvals by their whole ids; those that there are not are left out."""
         with self._read() as connection:
-            return {row.id: row for row in _select(connection, approvals.c.id.in_(approval_ids))}
+            return {row.id: row for row in _rows(connection, sql.BY_IDS, ids=list(approval_ids))}
 
     def find(self, prefix: str) -> list[ApprovalRow]:
         """The approvals whose id begins so (at most ten), for people who type ids."""
@@ -258,22 +267,19 @@ class Ledger:
 
     def of_thread(self, thread_id: str, *statuses: Status) -> list[ApprovalRow]:
         """A thread's approvals, oldest first; all, or those in one of the given states."""
-        where = [approvals.c.thread_id == thread_id]
-        if statuses:
-            where.append(approvals.c.status.in_(statuses))
         with self._read() as connection:
-            return _select(connection, *where)
+            rows = _rows(connection, sql.OF_THREAD, thread_id=thread_id)
+        return [row for row in rows if not statuses or row.status in statuses]
 
     def unsettled(self, thread_id: str) -> list[ApprovalRow]:
         """A thread's decided approvals that it has not taken note of."""
         with self._read() as connection:
-            return _select(connection, approvals.c.thread_id == thread_id, _UNSETTLED)
+            return _rows(connection, sql.UNSETTLED_OF_THREAD, thread_id=thread_id)
 
     def unsettled_threads(self) -> list[str]:
         """Threads whose decisions have not reached their graph yet."""
         with self._read() as connection:
-            rows = connection.execute(sa.select(approvals.c.thread_id).distinct().where(_UNSETTLED))
-            return sorted(rows.scalars())
+            return list(connection.scalars(sql.UNSETTLED_THREADS))
 
     def history(self, *, since: datetime | None = None, ids: Sequence[str] | None = None) -> list[ApprovalRow]:
         """Every approval for the audit, oldest first.
@@ -293,8 +299,8 @@ class Ledger:
     # -- transactions ----------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
-        writing = self._engine.connect().execution_options(writes=True)
+    def _write(self, engine: sa.Engine | None = None) -> Iterator[sa.Connection]:
+        writing = (engine or self._engine).connect().execution_options(writes=True)
         with said_plainly(self._url), writing as connection, connection.begin():
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LEDGER_LOCK)))
@@ -310,20 +316,17 @@ def _same(row: ApprovalRow, proposal: Proposal) -> bool:
     return (row.digest, row.proposed, row.arguments) == (proposal.digest, proposal.proposed, proposal.arguments)
 
 
-def _row(values: Any) -> ApprovalRow:
-    return ApprovalRow(**values)
+def _rows(connection: sa.Connection, query: sa.Select[Any], **values: Any) -> list[ApprovalRow]:
+    return [ApprovalRow(*row) for row in connection.execute(query, values)]
 
 
 def _select(connection: sa.Connection, *where: sa.ColumnElement[bool], limit: int | None = None) -> list[ApprovalRow]:
-    query = sa.select(approvals).where(*where).order_by(approvals.c.created_at, approvals.c.id).limit(limit)
-    return [_row(values) for values in connection.execute(query).mappings()]
+    return _rows(connection, sql.select_where(*where, limit=limit))
 
 
 def _get(connection: sa.Connection, approval_id: str) -> ApprovalRow | None:
-    values = connection.execute(sa.select(approvals).where(approvals.c.id == approval_id)).mappings().one_or_none()
-    return None if values is None else _row(values)
+    return next(iter(_rows(connection, sql.BY_IDS, ids=[approval_id])), None)
 
 
 def _latest(connection: sa.Connection, calls: Sequence[str]) -> dict[str, ApprovalRow]:
-    query = sa.select(approvals).where(approvals.c.call.in_(calls)).order_by(approvals.c.round)
-    return {values["call"]: _row(values) for values in connection.execute(query).mappings()}
+    return {row.call: row for row in _rows(connection, sql.BY_CALLS, calls=list(calls))}

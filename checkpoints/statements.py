@@ -1,0 +1,37 @@
+"""The ledger's SQL, written once: SQLAlchemy takes half the time for a statement that it has seen before."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from checkpoints.records import ApprovalRow
+from checkpoints.tables import approvals, signatures
+
+_ROW = sa.select(*(approvals.c[name] for name in ApprovalRow.__dataclass_fields__))
+_IN_ORDER = (approvals.c.created_at, approvals.c.id)
+
+UNSETTLED = sa.and_(approvals.c.settled_at.is_(None), approvals.c.status != "pending")
+"""Decided, but the thread has not taken note. The partial index ``ix_approvals_unsettled`` is for this."""
+
+BY_IDS = _ROW.where(approvals.c.id.in_(sa.bindparam("ids", expanding=True))).order_by(*_IN_ORDER)
+BY_CALLS = _ROW.where(approvals.c.call.in_(sa.bindparam("calls", expanding=True))).order_by(approvals.c.round)
+OF_THREAD = _ROW.where(approvals.c.thread_id == sa.bindparam("thread_id")).order_by(*_IN_ORDER)
+PENDING_OF_THREAD = OF_THREAD.where(approvals.c.status == "pending")
+UNSETTLED_OF_THREAD = OF_THREAD.where(UNSETTLED)
+UNSETTLED_THREADS = sa.select(approvals.c.thread_id).distinct().where(UNSETTLED).order_by(approvals.c.thread_id)
+SIGNED_BY = sa.select(signatures.c.signed_by).where(signatures.c.approval_id == sa.bindparam("approval_id"))
+
+INSERT = sa.insert(approvals)
+SIGN = sa.insert(signatures)
+
+_MOVED = sa.update(approvals).where(approvals.c.id == sa.bindparam("of"))
+MOVE = _MOVED.where(approvals.c.status == sa.bindparam("before"))
+"""Compare-and-set: to be executed with values for what changes."""
+SETTLE = _MOVED.where(approvals.c.status == sa.bindparam("before"), approvals.c.settled_at.is_(None)).values(
+    status=sa.bindparam("after"), outcome=sa.bindparam("result"), settled_at=sa.bindparam("at")
+)
+
+
+def select_where(*where: sa.ColumnElement[bool], limit: int | None = None) -> sa.Select[Any]:
+    """Approvals that meet conditions, oldest first, for the questions that are asked rarely."""
+    return _ROW.where(*where).order_by(*_IN_ORDER).limit(limit)
