@@ -1,0 +1,167 @@
+"""The light half of the wiring: the two records, made and read without an agent. It loads SQLAlchemy and no framework.
+
+With ``graph.app`` the only place that reaches into the ERP's inside.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from checkpoints.database import database_url, sqlite_path
+from checkpoints.database import migrate as migrate_checkpoints
+from checkpoints.ledger import Ledger
+from erp_mcp.grants import load_or_create_key
+from erp_mcp.importers.northwind import load_northwind
+from erp_mcp.importers.report import ImportReport
+from erp_mcp.queries.lookup import find_order
+from erp_mcp.queries.operations import OperationRow, list_operations
+from erp_mcp.store.engine import Store, create_database, open_store
+from graph.audit import AuditEntry, Operation, audit_entries, touches
+from graph.errors import CountersignError
+from graph.settings import Settings
+
+Json = dict[str, Any]
+
+Importer = Callable[[Store, Path | None], ImportReport]
+
+IMPORTERS: Mapping[str, Importer] = {"northwind": load_northwind}
+"""The data sets that ``init`` can load, by name."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What ``make_books`` made or found.
+
+    Args:
+        home: the folder of it all.
+        erp, checkpoints: the databases, without passwords.
+        key: the file whose reader can sign.
+        report: what was loaded into the ERP.
+    """
+
+    home: Path
+    erp: str
+    checkpoints: str
+    key: Path
+    report: ImportReport
+
+    def as_json(self) -> Json:
+        """The form that ``init --json`` prints."""
+        return {
+            "home": str(self.home), "erp": self.erp, "checkpoints": self.checkpoints, "key": str(self.key),
+        } | self.report.model_dump()  # fmt: skip
+
+
+def make_books(settings: Settings, dataset: str, source: Path | None = None) -> Made:
+    """Makes both databases and the key, and loads data. What is there already stays as it is.
+
+    Args:
+        settings: say where.
+        dataset: one of ``IMPORTERS``.
+        source: the folder with the data set's files; the package's own if left out.
+
+    Raises:
+        CountersignError: ``home_unusable``.
+        ErpError, CheckpointError: what is wrong with a database, the source or the key; ``dataset_mismatch`` where
+            another data set is loaded.
+    """
+    _make_home(settings.home)
+    with _whole_or_not_at_all(database_url(settings.erp_database)):
+        create_database(settings.erp_database)
+        with _store(settings) as store:
+            report = IMPORTERS[dataset](store, source)
+            erp = store.url
+    checkpoints = database_url(settings.checkpoint_database)
+    migrate_checkpoints(checkpoints)
+    load_or_create_key(settings.key_path)
+    return Made(settings.home, erp, checkpoints.render_as_string(hide_password=True), settings.key_path, report)
+
+
+@contextmanager
+def _whole_or_not_at_all(url: sa.URL) -> Iterator[None]:
+    """Takes a new SQLite file away again where loading it failed: an empty ERP would look like one without orders."""
+    path = sqlite_path(url)
+    is_new = path is not None and not path.exists()
+    try:
+        yield
+    except BaseException:
+        if path is not None and is_new:
+            for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+                path.with_name(name).unlink(missing_ok=True)
+        raise
+
+
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CountersignError(
+            "home_unusable",
+            f"The folder {home} cannot be made: {error.strerror}.",
+            "Set COUNTERSIGN_HOME to a folder that this user can write.",
+        ) from error
+
+
+@contextmanager
+def open_ledger(settings: Settings) -> Iterator[Ledger]:
+    """The approval ledger alone.
+
+    Raises:
+        CheckpointError: the database is missing, locked or of another release.
+    """
+    ledger = Ledger(database_url(settings.checkpoint_database))
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+@contextmanager
+def _store(settings: Settings) -> Iterator[Store]:
+    store = open_store(settings.erp_database, zone=settings.zone)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def read_audit(settings: Settings, *, order: str | None = None, since: datetime | None = None) -> list[AuditEntry]:
+    """Who asked, who approved, what they saw, what was done; in the order in which it happened.
+
+    Args:
+        settings: say where the two records are.
+        order: only what is about this order: its number as typed, ours or the imported one.
+        since: an aware time; only what was asked, decided or done then or later.
+
+    Raises:
+        ErpError: ``order_not_found``, ``ambiguous``, and what is wrong with the ERP's database.
+        CheckpointError: what is wrong with the ledger's.
+    """
+    with open_ledger(settings) as ledger, _store(settings) as store:
+        rows = ledger.history()
+        number, done = _operations(store, order)
+        known = {row.id for row in rows}
+        rows += ledger.history(ids=[operation.approval_id for operation in done if operation.approval_id not in known])
+    if number is not None:
+        ids = {operation.approval_id for operation in done}
+        rows = [row for row in rows if row.id in ids or touches(row, number)]
+    return audit_entries(rows, done, since=since)
+
+
+def _operations(store: Store, order: str | None) -> tuple[str | None, list[Operation]]:
+    """The effects, and the order's number in the ERP's own form."""
+    with store.read() as tx:
+        number = None if order is None else str(find_order(tx, order).id)
+        return number, [_operation(row) for row in list_operations(tx, order_id=number)]
+
+
+def _operation(row: OperationRow) -> Operation:
+    return Operation(
+        row.approval_id, row.tool, row.arguments, row.digest, row.approver, row.requested_by, row.executed_at,
+        row.preview, row.receipt,
+    )  # fmt: skip

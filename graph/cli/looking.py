@@ -1,0 +1,117 @@
+"""Commands that only look: pending, show, audit. They read the two records and load no framework."""
+
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.console import RenderableType
+
+from checkpoints.ledger import Ledger
+from checkpoints.records import ApprovalRow
+from graph.books import open_ledger, read_audit
+from graph.cli import screen, views
+from graph.cli.arguments import find_approval, read_since
+from graph.cli.failures import Exit, plainly
+from graph.cli.options import Approved, AsJson
+from graph.render import difference
+from graph.run import Approval
+from graph.settings import load_settings
+
+
+@plainly
+def pending(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to list.")] = 50, as_json: AsJson = False
+) -> int:
+    """List what waits for a decision, over all threads, oldest first."""
+    settings = load_settings()
+    with open_ledger(settings) as ledger:
+        rows = ledger.pending(limit=limit + 1)
+        now = ledger.clock()
+    approvals = [Approval.of(row) for row in rows[:limit]]
+    if as_json:
+        screen.say_json([approval.as_json() for approval in approvals])
+    elif approvals:
+        screen.show(views.inbox_view(approvals, now, settings.zone))
+    else:
+        screen.say("Nothing waits for a decision.")
+    if len(rows) > limit:
+        screen.remark(f"More wait: these are the {limit} oldest. See more with --limit.")
+    return Exit.DONE
+
+
+@plainly
+def show(
+    approval: Approved,
+    as_json: AsJson = False,
+) -> int:
+    """Show one approval whole: what would be done, who asked, and what changed since you looked."""
+    settings = load_settings()
+    with open_ledger(settings) as ledger:
+        row = find_approval(ledger, approval)
+        if row is None:
+            return unknown(approval, as_json)
+        if as_json:
+            screen.say_json(_whole_json(ledger, row))
+        else:
+            screen.show(whole_view(ledger, row, settings.zone))
+    return Exit.DONE
+
+
+def whole_view(ledger: Ledger, row: ApprovalRow, zone: ZoneInfo) -> RenderableType:
+    """One approval as an approver has to see it.
+
+    Args:
+        ledger: for the one that it asks again for.
+        row: the approval.
+        zone: for times.
+    """
+    people = int(row.policy.get("approvers", 1))
+    policy = f"{row.policy.get('rule', 'default')}: {people} {'person has' if people == 1 else 'people have'} to sign"
+    return views.approval_view(Approval.of(row), _moved(ledger, row), policy, zone)
+
+
+def _moved(ledger: Ledger, row: ApprovalRow) -> list[str]:
+    before = ledger.get(row.supersedes) if row.supersedes else None
+    return difference(None if before is None else Approval.of(before).preview, Approval.of(row).preview)
+
+
+def _whole_json(ledger: Ledger, row: ApprovalRow) -> dict[str, Any]:
+    more = {
+        "request": row.request, "outcome": row.outcome, "policy": row.policy, "assurance": row.assurance,
+        "decided_at": row.decided_at.isoformat() if row.decided_at else None, "difference": _moved(ledger, row),
+    }  # fmt: skip
+    return Approval.of(row).as_json() | more
+
+
+@plainly
+def audit(
+    order: Annotated[str | None, typer.Option(metavar="ID", help="Only this order: its number in any form.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="DAY", help="Only what happened since (YYYY-MM-DD).")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Tell who asked, who approved, what they saw and what was done."""
+    settings = load_settings()
+    start = None if since is None else read_since(since, settings.zone)
+    entries = read_audit(settings, order=order, since=start)
+    if as_json:
+        screen.say_json([entry.as_json() for entry in entries])
+    elif entries:
+        for number, entry in enumerate(entries):
+            screen.show(*([""] if number else []), views.audit_view(entry, settings.zone))
+    else:
+        screen.say("Nothing was decided or done that fits." if order or since else "Nothing was decided or done yet.")
+    return Exit.DONE
+
+
+def unknown(approval: str, as_json: bool) -> Exit:
+    """Says that there is no such approval, as a typed outcome."""
+    if as_json:
+        screen.say_json(
+            {
+                "thread_id": "", "status": "done", "answer": "", "pending": [], "receipts": [], "outcome": "unknown",
+                "outcomes": {approval: "unknown"}, "note": f"There is no approval {approval!r}.",
+            }
+        )  # fmt: skip
+    else:
+        screen.complain(f"There is no approval {approval!r}.", "List what waits with: countersign pending")
+    return Exit.REFUSED

@@ -1,0 +1,79 @@
+"""The one place that writes: data to stdout, errors and hints to stderr, colours only on a terminal.
+
+Whatever is shown may come from data that somebody else wrote, so nothing of it is read as markup, and what could hide
+is spelled out.
+"""
+
+import json
+import sys
+from typing import Any, Final
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from graph.render import visible
+
+_PLAIN: Final[dict[str, Any]] = {"markup": False, "emoji": False, "highlight": False}
+
+
+def prepare() -> None:
+    """Makes both streams able to write any text: an odd character is shown as an escape, never a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def shown(text: str, style: str = "") -> Text:
+    """Text for a table's cell or a line: visible, never markup, broken over lines but never cut."""
+    return Text("\n".join(visible(line) for line in text.split("\n")), style=style, overflow="fold")
+
+
+def show(*renderables: RenderableType) -> None:
+    """Prints tables and text to stdout."""
+    console = Console(**_PLAIN)
+    for renderable in renderables:
+        console.print(renderable)
+
+
+def say(text: str, style: str = "") -> None:
+    """Prints text to stdout as it is; the terminal breaks its lines, so that a copy or a pipe has them whole."""
+    Console(**_PLAIN).print(shown(text, style), soft_wrap=True)
+
+
+def ask(prompt: str) -> str | None:
+    """One line from the person, or None where the input has ended."""
+    Console(**_PLAIN).print(shown(prompt), end="", soft_wrap=True)
+    sys.stdout.flush()
+    try:
+        if sys.stdin is None:
+            return None
+        line = input() if sys.stdin.isatty() else sys.stdin.readline()
+    except EOFError:
+        line = None
+    else:
+        if not sys.stdin.isatty():
+            line = line.rstrip("\r\n") if line else None
+            say("" if line is None else visible(line))  # a piped conversation reads like a typed one
+            return line
+    if line is None:
+        say("")
+    return line
+
+
+def say_json(value: Any) -> None:
+    """Prints one JSON value to stdout. ASCII only: what could hide in it is an escape."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def complain(message: str, hint: str = "") -> None:
+    """One line about what is wrong, and one about what to do, to stderr."""
+    console = Console(stderr=True, **_PLAIN)
+    console.print(Text.assemble(("error: ", "bold red"), shown(message)), soft_wrap=True)
+    if hint:
+        console.print(Text.assemble(("hint: ", "bold"), shown(hint)), soft_wrap=True)
+
+
+def remark(text: str) -> None:
+    """One line beside the data, to stderr."""
+    Console(stderr=True, **_PLAIN).print(shown(text), soft_wrap=True)

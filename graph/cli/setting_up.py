@@ -1,0 +1,47 @@
+"""The command that makes everything: init."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graph.cli import screen
+from graph.cli.failures import Exit, plainly, refuse_usage
+from graph.cli.options import AsJson
+from graph.settings import load_settings
+
+
+class Dataset(StrEnum):
+    """What the ERP can be filled with."""
+
+    NORTHWIND = "northwind"
+
+
+@plainly
+def init(
+    data: Annotated[Dataset, typer.Option(help="The data set to load.")] = Dataset.NORTHWIND,
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="PATH", help="Folder with its files; default: the shipped ones.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make the databases and the key, and load data. Harmless where they are there already."""
+    from graph.books import make_books
+
+    if source is not None and not source.is_dir():
+        refuse_usage("source_missing", f"--from: {source} is not a folder.", "Give the folder that holds the files.")
+    made = make_books(load_settings(), data.value, source)
+    if as_json:
+        screen.say_json(made.as_json())
+        return Exit.DONE
+    report = made.report
+    new = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in report.taken.items() if count)
+    screen.say(f"ERP:         {made.erp}\nApprovals:   {made.checkpoints}")
+    screen.say(f"Signing key: {made.key} (who can read it can sign)")
+    screen.say(f"Data:        {report.dataset}, {new or 'nothing new: it was loaded already'}")
+    for title, rows in (("Mended", report.mended), ("Refused", report.refused)):
+        for row in rows:
+            screen.say(f"{title}:      {row.file} row {row.row}: {row.what}")
+    screen.say('Next:        countersign ask "Cancel order 11074, ordered by mistake"')
+    return Exit.DONE
