@@ -12,10 +12,12 @@ from typing import Any, Final
 
 import anyio.to_thread
 from fastmcp import FastMCP
+from fastmcp.exceptions import NotFoundError
 from fastmcp.server.dependencies import get_context
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool as McpTool
 from fastmcp.tools.base import ToolResult
-from mcp.types import TextContent, ToolAnnotations
+from mcp.types import CallToolRequestParams, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
@@ -25,7 +27,7 @@ from erp_mcp.grants import Verifier
 from erp_mcp.instance import read_instance
 from erp_mcp.operations.execute import batch
 from erp_mcp.registry import Registry, Tool
-from erp_mcp.schema import input_schema, output_schema, parse_arguments
+from erp_mcp.schema import input_schema, output_schema, parse_arguments, shown
 from erp_mcp.skill import Skill, SkillError
 from erp_mcp.store.engine import Store
 from erp_mcp.tools.arguments import MAX_LINES
@@ -67,6 +69,24 @@ class ErpTool(McpTool):
         return await anyio.to_thread.run_sync(_answer, self.name, self.handler, arguments, _request_meta())
 
 
+class UnknownTool(Middleware):
+    """A name that is not served is refused like everything else: with a code, and the names that there are."""
+
+    async def on_call_tool(
+        self, context: MiddlewareContext[CallToolRequestParams], call_next: CallNext[CallToolRequestParams, ToolResult]
+    ) -> ToolResult:
+        """Pass the call on; only what the framework says about an unknown name is put in our words."""
+        try:
+            return await call_next(context)
+        except NotFoundError:
+            server = get_context().fastmcp
+            names = ", ".join(sorted(tool.name for tool in await server.list_tools()))
+            error = ErpError(
+                "unknown_tool", f"There is no tool {shown(context.message.name)}.", f"Use one of: {names}."
+            )
+            return _result(to_json(error.as_json()), is_error=True)
+
+
 def build_server(store: Store, registry: Registry, verifier: Verifier, *, writes: bool) -> McpServer:
     """The MCP server of one ERP.
 
@@ -93,6 +113,7 @@ def build_server(store: Store, registry: Registry, verifier: Verifier, *, writes
         if writes:
             server.add_tool(_batch_tool(skill, store, registry, verifier))
     _add_instance(server, store)
+    server.add_middleware(UnknownTool())
     return server
 
 
