@@ -55,7 +55,7 @@ class Ledger:
 
     def __init__(self, url: sa.URL, clock: Clock = utc_now) -> None:
         self.clock = clock
-        self._url = url
+        self.url = url
         self._engine = open_engine(url)
         check_schema(self._engine)
         # What came of an approval stands in the ERP; if a power cut loses this copy, recover asks for it again.
@@ -301,14 +301,14 @@ class Ledger:
     @contextmanager
     def _write(self, engine: sa.Engine | None = None) -> Iterator[sa.Connection]:
         writing = (engine or self._engine).connect().execution_options(writes=True)
-        with said_plainly(self._url), writing as connection, connection.begin():
+        with said_plainly(self.url), writing as connection, connection.begin():
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LEDGER_LOCK)))
             yield connection
 
     @contextmanager
     def _read(self) -> Iterator[sa.Connection]:
-        with said_plainly(self._url), self._engine.connect() as connection, connection.begin():
+        with said_plainly(self.url), self._engine.connect() as connection, connection.begin():
             yield connection
 
 

@@ -3,18 +3,32 @@
 Sharing a connection would commit the ledger's open transaction with each checkpoint.
 """
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any, TypeVar
 
 # Read by LangGraph's serializer when it is imported: checkpoints hold only plain data, and nothing else is revived.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 import sqlalchemy as sa
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from checkpoints.database import BUSY_TIMEOUT_MS, sqlite_path
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -29,12 +43,79 @@ async def open_saver(url: sa.URL) -> AsyncIterator[BaseCheckpointSaver[str]]:
         async with _open_postgres(url) as saver:
             yield saver
         return
-    async with AsyncSqliteSaver.from_conn_string(str(path)) as sqlite:
-        await sqlite.conn.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-        await sqlite.setup()
-        # A power cut may lose the newest checkpoints: their steps run again into already_executed. The ledger is FULL.
-        await sqlite.conn.execute("PRAGMA synchronous=NORMAL")
+    worker = ThreadPoolExecutor(1, "countersign-checkpoints")
+    sqlite = await asyncio.get_running_loop().run_in_executor(worker, ThreadSqliteSaver.open, path, worker)
+    try:
         yield sqlite
+    finally:
+        await asyncio.get_running_loop().run_in_executor(worker, sqlite.conn.close)
+        worker.shutdown()
+
+
+class ThreadSqliteSaver(SqliteSaver):
+    """The sync saver in one thread of its own, for async graphs.
+
+    ``AsyncSqliteSaver`` belongs to one event loop and crosses to its thread three times for one checkpoint; this
+    crosses once, and any loop may use it.
+
+    Args:
+        conn: used by the worker's thread only.
+        worker: with one thread.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, worker: ThreadPoolExecutor) -> None:
+        super().__init__(conn)
+        self._worker = worker
+
+    @classmethod
+    def open(cls, path: Path, worker: ThreadPoolExecutor) -> "ThreadSqliteSaver":
+        """Opens a file and makes LangGraph's tables in it. Blocks."""
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, check_same_thread=False)
+        saver = cls(connection, worker)
+        saver.setup()
+        # A power cut may lose the newest checkpoints: their steps run again into already_executed. The ledger is FULL.
+        with closing(connection.execute("PRAGMA synchronous=NORMAL")):
+            return saver
+
+    async def _there(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, lambda: function(*arguments))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._there(self.get_tuple, config)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await self._there(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await self._there(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._there(self.delete_thread, thread_id)
+
+    async def aget_delta_channel_history(self, *, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, Any]:
+        return await self._there(lambda: self.get_delta_channel_history(config=config, channels=channels))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        rows: Iterator[CheckpointTuple] = iter(
+            await self._there(lambda: list(self.list(config, filter=filter, before=before, limit=limit)))
+        )
+        for row in rows:
+            yield row
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from langchain_core.language_models import BaseChatModel
 
-from checkpoints.database import database_url
+from checkpoints.database import database_url, sqlite_path
 from checkpoints.leases import Leases
 from checkpoints.ledger import Ledger, utc_now
 from checkpoints.records import ApprovalRow
@@ -44,7 +44,7 @@ async def open_agent(
     """
     used = settings or load_settings()
     async with (
-        open_services(used, chat=chat, clock=clock) as services,
+        open_services(used, chat=chat, clock=clock, own_loop=True) as services,
         open_saver(database_url(used.checkpoint_database)) as saver,
     ):
         yield Agent(assemble(services, saver), services)
@@ -52,9 +52,13 @@ async def open_agent(
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, *, chat: BaseChatModel | None = None, clock: Clock = utc_now
+    settings: Settings, *, chat: BaseChatModel | None = None, clock: Clock = utc_now, own_loop: bool = False
 ) -> AsyncIterator[Services]:
     """What the nodes work with, without a checkpointer: ``langgraph dev`` brings its own.
+
+    Args:
+        settings, chat, clock: as for ``open_agent``.
+        own_loop: the event loop is ours, and may be held up for the fraction of a millisecond that a look-up takes.
 
     Databases are opened and closed in a thread: they block, and the server's event loop refuses what blocks.
     """
@@ -64,6 +68,7 @@ async def open_services(
             yield Services(
                 settings=settings, bridge=bridge, ledger=books.ledger, leases=books.leases, policy=Policy(),
                 chat=books.chat, clock=clock, sign=books.sign, worker=books.worker,
+                reads_in_place=own_loop and sqlite_path(books.ledger.url) is not None,
             )  # fmt: skip
     finally:
         await asyncio.to_thread(books.close)

@@ -55,7 +55,7 @@ async def decide(
     """
     refused: dict[str, Decided] = {}
     decisions: list[Decision] = []
-    rows = await services.off_loop(services.ledger.get_all, [answer.approval_id for answer in answers])
+    rows = await services.look_up(services.ledger.get_all, [answer.approval_id for answer in answers])
     for answer in answers:
         prepared = await _prepare(services, answer, rows.get(answer.approval_id), by, seen_before)
         if isinstance(prepared, Decided):

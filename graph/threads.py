@@ -110,13 +110,13 @@ class Agent:
 
     async def pending(self, *, limit: int = 50) -> list[Approval]:
         """What waits, over all threads, oldest first."""
-        return [Approval.of(row) for row in await self.services.off_loop(self.services.ledger.pending, limit=limit)]
+        return [Approval.of(row) for row in await self.services.look_up(self.services.ledger.pending, limit=limit)]
 
     async def recover(self) -> list[Run]:
         """Continues every thread that a crash or an expiry left in the middle. Safe to call at any time."""
         ledger, leases = self.services.ledger, self.services.leases
         expired = await self.services.off_loop(ledger.expire_due)
-        unsettled = await self.services.off_loop(ledger.unsettled_threads)
+        unsettled = await self.services.look_up(ledger.unsettled_threads)
         cut_off = await self.services.off_loop(leases.left_behind)
         threads = dict.fromkeys([*cut_off, *unsettled, *(row.thread_id for row in expired)])
         return [await self.resume_as_decided(thread_id) for thread_id in threads]
@@ -145,7 +145,7 @@ class Agent:
         if supersede:
             await self.services.off_loop(ledger.close_pending, thread_id, "a new message superseded it")
         await self._carry_on(thread_id)
-        waiting = await self.services.off_loop(ledger.of_thread, thread_id, "pending")
+        waiting = await self.services.look_up(ledger.of_thread, thread_id, "pending")
         if waiting:
             raise PendingError(thread_id, [Approval.of(row) for row in waiting])
 
@@ -165,14 +165,14 @@ class Agent:
         self, thread_id: str, place: Place, decided: Sequence[Decided] = (), repeated: Collection[str] = ()
     ) -> Run:
         """The public view of a thread, and what came of the decisions that were just given."""
-        rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id)
+        rows = await self.services.look_up(self.services.ledger.of_thread, thread_id)
         known = {row.id: row for row in rows}
         final = {one.approval_id: after_run(one, known, one.approval_id in repeated) for one in decided}
         return make_run(thread_id, place.messages, rows, final)
 
     async def _carry_on(self, thread_id: str) -> Place:
         """Brings the graph to where the ledger is: DESIGN section 3's table for ``recover``, row by row."""
-        place = await self._look(thread_id)
+        place, moved = await self._look(thread_id), False
         for _ in range(MAX_STEPS):
             if place.interrupt is not None:
                 if await self._waits_for_a_person(thread_id, place.interrupt):
@@ -181,8 +181,10 @@ class Agent:
             elif place.goes_on:
                 place = await self._invoke(thread_id, None)
             else:
-                await self._ask_the_erp(thread_id)
+                if not moved:
+                    await self._ask_the_erp(thread_id)
                 return place
+            moved = True
         raise CountersignError("thread_stuck", f"Thread {thread_id} does not come to rest.", "Start a new thread.")
 
     async def _waits_for_a_person(self, thread_id: str, interrupt: Interrupt) -> bool:
@@ -191,13 +193,13 @@ class Agent:
         While one call of a message is open the others' decisions wait in the ledger.
         """
         shown = {one["approval_id"] for one in interrupt.value.get("action_requests", [])}
-        rows = await self.services.off_loop(self.services.ledger.of_thread, thread_id, "pending")
+        rows = await self.services.look_up(self.services.ledger.of_thread, thread_id, "pending")
         pending = {row.id for row in rows}
         return bool(pending) and pending <= shown
 
     async def _ask_the_erp(self, thread_id: str) -> None:
         """Approved, but the graph has nothing left to do (its interrupt was lost): ask with the same grant, record."""
-        rows = await self.services.off_loop(self.services.ledger.unsettled, thread_id)
+        rows = await self.services.look_up(self.services.ledger.unsettled, thread_id)
         left = [await carry_out(row, self.services) for row in rows]
         if left:
             await self.services.off_loop(self.services.ledger.settle, [one.for_ledger() for one in left])

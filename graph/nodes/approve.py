@@ -59,7 +59,7 @@ async def _where_it_stands(note: str, state: State, turn: Turn) -> dict[str, Any
     if message is None:
         return {"step": "model"}
     gated = {turn.key(message, call): call for call in calls if services.bridge.is_gated(call["name"])}
-    rows = await services.off_loop(services.ledger.latest, list(gated))
+    rows = await services.look_up(services.ledger.latest, list(gated))
     if set(rows) != set(gated) or any(rows[key].proposed != call["args"] for key, call in gated.items()):
         return {"step": "propose"}
     waiting = [rows[key] for key in gated if rows[key].status == "pending"]

@@ -26,7 +26,7 @@ async def execute(state: State, turn: Turn) -> dict[str, Any]:
     if message is None:
         return {"step": "model"}
     gated = {turn.key(message, call): call for call in calls if services.bridge.is_gated(call["name"])}
-    rows = await services.off_loop(services.ledger.latest, list(gated))
+    rows = await services.look_up(services.ledger.latest, list(gated))
     if any(row.status == "pending" for row in rows.values()):
         return {"step": "propose"}
     settled: list[Settlement] = []

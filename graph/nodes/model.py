@@ -34,7 +34,7 @@ async def model(state: State, turn: Turn) -> dict[str, Any]:
         return {"step": "done"}
     withdrawn: list[AnyMessage] = [result_message(asked, call, WITHDRAWN) for call in calls] if asked else []
     view = whole_view([*messages, *withdrawn])
-    spoken = await services.model().ainvoke([SystemMessage(SYSTEM), *view])
+    spoken = await services.model.ainvoke([SystemMessage(SYSTEM), *view])
     answer, refused = _tidy(spoken)
     return {
         "messages": [*withdrawn, answer, *refused],
@@ -55,7 +55,7 @@ async def _unsettled(state: State, asked: AIMessage, turn: Turn) -> dict[str, An
     """
     services, messages = turn.services, state["messages"]
     calls = [call for call in open_calls(messages)[1] if services.bridge.is_gated(call["name"])]
-    rows = await services.off_loop(services.ledger.latest, [turn.key(asked, call) for call in calls])
+    rows = await services.look_up(services.ledger.latest, [turn.key(asked, call) for call in calls])
     if not rows:
         return None
     waiting = [row.id for row in rows.values() if row.status == "pending"]

@@ -51,7 +51,7 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
     if message is None or not gated:
         return {"step": "read" if calls else "model"}
     keys = [turn.key(message, call) for call in gated]
-    known = await services.off_loop(services.ledger.latest, keys)
+    known = await services.look_up(services.ledger.latest, keys)
     asked = [_Asked(call, key, known.get(key)) for call, key in zip(gated, keys, strict=True)]
     proposals, errors = await _plan(state, message, [one for one in asked if not one.is_settled], turn)
     rows = await services.off_loop(services.ledger.open, proposals) if proposals else []
@@ -66,7 +66,7 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
 async def request_for(waiting: list[ApprovalRow], turn: Turn, note: str = "") -> dict[str, Any]:
     """What the approver is shown for these approvals, with what moved since the round before."""
     superseded = [row.supersedes for row in waiting if row.supersedes]
-    before = await turn.services.off_loop(turn.services.ledger.get_all, superseded) if superseded else {}
+    before = await turn.services.look_up(turn.services.ledger.get_all, superseded) if superseded else {}
     return build_request(waiting, before, note)
 
 
