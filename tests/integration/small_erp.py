@@ -1,7 +1,10 @@
 """A small ERP that a test knows by heart, a host that signs for it, and what was in its tables before and after."""
 
 import json
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +14,14 @@ import sqlalchemy as sa
 from fastmcp import Client
 
 from erp_mcp.app import Erp, build_erp
-from erp_mcp.contract import META_GRANT, JsonObject, Preview
+from erp_mcp.contract import META_GRANT, BatchCall, JsonObject, Preview, WriteAnswer
 from erp_mcp.domain.lookup import match_key
 from erp_mcp.domain.orders import twin_key
-from erp_mcp.grants import Grant, Signer, load_or_create_key
+from erp_mcp.errors import ErpError
+from erp_mcp.grants import Grant, Signer, Verifier, load_or_create_key
+from erp_mcp.operations.execute import batch
 from erp_mcp.store.engine import Store, create_database, open_store
+from erp_mcp.store.invariants import check_invariants
 from erp_mcp.store.tables import (
     customers,
     metadata,
@@ -169,3 +175,47 @@ def stock_of(store: Store, sku: str) -> tuple[int, int]:
     with store.read() as tx:
         row = tx.connection.execute(sa.select(stock).where(stock.c.sku == sku, stock.c.warehouse == "MAIN")).one()
         return row.on_hand_milli, row.reserved_milli
+
+
+@contextmanager
+def balanced_host(url: str, home: Path) -> Iterator[Host]:
+    """The small ERP, made and opened; on leaving, its invariants must hold."""
+    make_small_erp(url)
+    host = open_host(url, home)
+    yield host
+    with host.erp.store.read() as tx:
+        assert check_invariants(tx) == []
+    host.erp.close()
+
+
+def verifier(host: Host, home: Path) -> Verifier:
+    """The ERP's own check, for calls that do not go over MCP."""
+    return Verifier(load_or_create_key(home / "approval.key"), host.erp.instance_id)
+
+
+def run(host: Host, check: Verifier, tool: str, arguments: JsonObject, token: str | None = None) -> WriteAnswer:
+    """One call, in this thread and on its own connection."""
+    calls = [BatchCall(tool=tool, arguments=arguments)]
+    return batch(host.erp.store, check, host.erp.registry, calls, None if token is None else [token])[0]
+
+
+def at_once(*jobs: Callable[[], WriteAnswer]) -> list[WriteAnswer | ErpError]:
+    """Run jobs in threads that all stand at one barrier first."""
+    barrier = threading.Barrier(len(jobs))
+
+    def start(job: Callable[[], WriteAnswer]) -> WriteAnswer | ErpError:
+        barrier.wait()
+        try:
+            return job()
+        except ErpError as error:
+            return error
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return list(pool.map(start, jobs))
+
+
+def preview(host: Host, check: Verifier, tool: str, arguments: JsonObject) -> Preview:
+    """The preview of one call."""
+    found = run(host, check, tool, arguments).preview
+    assert found is not None
+    return found
