@@ -27,6 +27,8 @@ from erp_mcp.skill import FILE, Skill, SkillError, read_skill
 from erp_mcp.store.transaction import Tx
 
 SKILLS: Final = Path(__file__).parent / "skills"
+PLANNED: Final = frozenset({"write", "sensitive"})
+"""Risks that a person is asked about first: such a tool returns a Plan."""
 
 ToolFunction = Callable[..., Any]
 
@@ -115,13 +117,13 @@ class Registry:
         return self.tools[name]
 
     def write(self, name: str) -> Tool:
-        """The write tool of that name.
+        """The tool of that name that is planned before it runs: a write, or a read that asks first.
 
         Raises:
             ErpError: ``unknown_tool``, or ``not_a_write``.
         """
         tool = self.tool(name)
-        if tool.risk != "write":
+        if tool.risk not in PLANNED:
             raise ErpError("not_a_write", f"{name} changes nothing.", f"Call {name} by itself, without an approval.")
         return tool
 
@@ -201,7 +203,7 @@ def _join(skill: Skill, functions: dict[str, ToolFunction]) -> Tool:
     if function is None:
         raise SkillError(skill.path, f"there is no function {skill.name}(tx, …) for it")
     returns = get_type_hints(function).get("return")
-    if (returns is Plan) != (skill.risk == "write"):
+    if (returns is Plan) != (skill.risk in PLANNED):
         raise SkillError(skill.path, f"risk is {skill.risk}, and {skill.name} returns {_type_name(returns)}")
     result = WriteAnswer if returns is Plan else returns
     if not (isinstance(result, type) and issubclass(result, BaseModel)):

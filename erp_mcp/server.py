@@ -26,7 +26,7 @@ from erp_mcp.errors import ErpError
 from erp_mcp.grants import Verifier
 from erp_mcp.instance import read_instance
 from erp_mcp.operations.execute import batch
-from erp_mcp.registry import Registry, Tool
+from erp_mcp.registry import PLANNED, Registry, Tool
 from erp_mcp.schema import input_schema, output_schema, parse_arguments, shown
 from erp_mcp.skill import Skill, SkillError
 from erp_mcp.store.engine import Store
@@ -103,9 +103,9 @@ def build_server(store: Store, registry: Registry, verifier: Verifier, *, writes
         "countersign-erp", instructions=INSTRUCTIONS, mask_error_details=True, dereference_schemas=False
     )
     for tool in registry:
-        if tool.risk == "write" and writes:
+        if tool.risk in PLANNED and writes:
             server.add_tool(_mcp_tool(tool, _write_handler(store, registry, verifier, tool)))
-        elif tool.risk == "read" or (tool.risk == "sensitive" and writes):
+        elif tool.risk == "read":
             server.add_tool(_mcp_tool(tool, _read_handler(store, tool)))
     for skill in registry.internal.values():
         if skill.name != BATCH:

@@ -7,9 +7,19 @@ from typing import Final, Literal, get_args
 
 OrderStatus = Literal["pending", "confirmed", "shipped", "completed", "cancelled"]
 
+Grouping = Literal["product", "category", "customer", "country", "month"]
+"""What sales are added up by."""
+
 STATUSES: Final[tuple[OrderStatus, ...]] = get_args(OrderStatus)
 OPEN_STATUSES: Final[tuple[OrderStatus, ...]] = ("pending", "confirmed")
 """Orders that reserve stock: they can still be changed and cancelled."""
+VALID_STATUSES: Final[tuple[OrderStatus, ...]] = ("pending", "confirmed", "shipped", "completed")
+"""Orders that count as sold: all but the cancelled ones."""
+VALID_ORDERS: Final = (
+    "Valid orders are pending, confirmed, shipped and completed; cancelled ones do not count. Amounts are those of the "
+    "orders as placed, before refunds."
+)
+"""The same in words, for every result whose totals rest on it."""
 TRANSITIONS: Final[dict[OrderStatus, tuple[OrderStatus, ...]]] = {
     "pending": ("confirmed", "cancelled"),
     "confirmed": ("shipped", "cancelled"),
