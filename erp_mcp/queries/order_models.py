@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from erp_mcp.contract import Wire
+from erp_mcp.contract import JsonObject, Wire
 from erp_mcp.domain.money import money_string
 from erp_mcp.domain.quantity import quantity_string
 from erp_mcp.queries.days import local_time
@@ -50,6 +50,11 @@ class ShipTo(Wire):
     region: str = ""
     postal_code: str = ""
     country: str = ""
+
+    @classmethod
+    def of(cls, address: JsonObject) -> "ShipTo":
+        """From a kept address; fields that are not an address's are left out."""
+        return cls.model_validate({k: v for k, v in address.items() if k in cls.model_fields})
 
 
 class OrderSummary(Wire):
@@ -122,7 +127,7 @@ class OrderDetail(Wire):
             line_count=row.line_count,
             lines=lines,
             warehouse=row.warehouse,
-            ship_to=ShipTo.model_validate({k: v for k, v in row.ship_to.items() if k in ShipTo.model_fields}),
+            ship_to=ShipTo.of(row.ship_to),
             note=row.note or None,
             cancel_reason=row.reason or None,
             carrier=row.carrier or None,

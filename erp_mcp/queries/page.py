@@ -53,7 +53,7 @@ def decode_cursor(cursor: str, filters: JsonObject, parts: int) -> list[str]:
     if (
         not isinstance(values, list)
         or len(values) != parts + 1
-        or not all(isinstance(v, str) and v.isprintable() for v in values)
+        or not all(isinstance(v, str) and _storable(v) for v in values)
     ):
         raise invalid_cursor(cursor)
     if values[0] != _mark(filters):
@@ -66,6 +66,11 @@ def invalid_cursor(cursor: str, why: str = "was not made by this list") -> ErpEr
     shown = cursor[:40].encode("ascii", "backslashreplace").decode()
     hint = "Call again without cursor, then pass next_cursor unchanged and with the same filters."
     return ErpError("invalid_cursor", f"The cursor {shown!r} {why}.", hint)
+
+
+def _storable(text: str) -> bool:
+    """Whether both databases can compare with it: no NUL, no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _mark(filters: JsonObject) -> str:

@@ -22,10 +22,13 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from erp_mcp.domain.orders import Grouping
+
 MAX_QUANTITY: Final = 1_000_000_000
 """Far above any real stock; with it, thousandths times a price in minor units stay within 64 bits."""
 MAX_LINES: Final = 500
 MAX_LIMIT: Final = 100
+MAX_COMPARED: Final = 50
 
 _PLAIN_DECIMAL: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?", re.ASCII)
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -134,8 +137,13 @@ OrderId = Annotated[
 Sku = Annotated[NonBlank, Field(max_length=100, description="the product's SKU, exactly")]
 CustomerRef = Annotated[NonBlank, Field(max_length=200, description="customer id, or the exact name")]
 WarehouseCode = Annotated[NonBlank, Field(max_length=64, description="warehouse code; the main one if left out")]
+AnyWarehouse = Annotated[NonBlank, Field(max_length=64, description="warehouse code; all of them if left out")]
 Query = Annotated[NonBlank, Field(max_length=200, description="words to search for")]
 Category = Annotated[NonBlank, Field(max_length=100, description="category name, exactly")]
+Skus = Annotated[
+    list[Sku], Field(min_length=1, max_length=MAX_COMPARED, description=f"SKUs to compare, 1 to {MAX_COMPARED}")
+]
+GroupBy = Annotated[Grouping, Field(description="what to add up by")]
 Status = Annotated[
     NonBlank, Field(max_length=32, description="one of: pending, confirmed, shipped, completed, cancelled")
 ]

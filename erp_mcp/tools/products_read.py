@@ -3,7 +3,7 @@
 from erp_mcp.queries.products import ProductDetail, product_detail
 from erp_mcp.queries.stock import ProductStock, product_stock
 from erp_mcp.store.transaction import Tx
-from erp_mcp.tools.arguments import Sku, WarehouseCode
+from erp_mcp.tools.arguments import AnyWarehouse, Sku
 
 
 def get_product(tx: Tx, sku: Sku) -> ProductDetail:
@@ -11,6 +11,6 @@ def get_product(tx: Tx, sku: Sku) -> ProductDetail:
     return product_detail(tx, sku)
 
 
-def get_stock(tx: Tx, sku: Sku, warehouse: WarehouseCode | None = None) -> ProductStock:
+def get_stock(tx: Tx, sku: Sku, warehouse: AnyWarehouse | None = None) -> ProductStock:
     """A product's stock, per warehouse and in all."""
     return product_stock(tx, sku, warehouse)

@@ -1,4 +1,4 @@
-"""The triggers of revision 0001 that keep ``order_counts``. Like every migration they are history: never edited again."""
+"""The triggers of revision 0001 that keep ``order_counts``. Like every migration: history, never edited again."""
 
 import sqlalchemy as sa
 
