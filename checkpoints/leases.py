@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from checkpoints.database import open_engine, said_plainly
-from checkpoints.ledger import Clock, utc_now
+from checkpoints.reading import Clock, utc_now
 from checkpoints.tables import leases
 
 LIFETIME: Final = timedelta(seconds=30)

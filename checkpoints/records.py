@@ -6,8 +6,11 @@ from typing import Any, Literal
 
 Json = dict[str, Any]
 
-Status = Literal["pending", "approved", "rejected", "expired", "superseded", "executed", "stale", "failed"]
-"""pending → approved | rejected | expired | superseded; approved → executed | stale | failed."""
+Status = Literal["pending", "approved", "rejected", "expired", "superseded", "executed", "stale", "failed", "unknown"]
+"""pending → approved | rejected | expired | superseded; approved → executed | stale | failed | unknown.
+
+``unknown`` is for tools of other servers, which cannot be asked twice: it was attempted, and no answer came.
+"""
 
 Assurance = Literal["asserted", "token", "policy"]
 """How surely the approver is known: by their word, by a token, or not a person but a rule of the policy."""
@@ -29,6 +32,9 @@ class Proposal:
         requested_by: who asked.
         request: in which words.
         expires_at: after this nobody's approval counts any more.
+        amount: the largest amount in the preview, in ten-thousandths of its currency; None where there is none.
+        notes: what the agent's side adds for the approver.
+        together: whether it runs with the other calls of its message, all or nothing.
     """
 
     thread_id: str
@@ -44,9 +50,12 @@ class Proposal:
     requested_by: str
     request: str
     expires_at: datetime
+    amount: int | None = None
+    notes: tuple[str, ...] = ()
+    together: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ApprovalRow(Proposal):
     """One approval, as the ledger holds it."""
 
@@ -101,7 +110,7 @@ class Verdict:
     approval_id: str
     kind: Literal[
         "approved", "signed", "rejected", "edited",
-        "unknown", "wrong_thread", "already_decided", "superseded", "expired",
+        "unknown", "wrong_thread", "already_decided", "superseded", "expired", "paused",
     ]  # fmt: skip
     row: ApprovalRow | None = None
     successor: ApprovalRow | None = None

@@ -1,5 +1,6 @@
 """The ledger's SQL, written once: SQLAlchemy takes half the time for a statement that it has seen before."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,17 +22,44 @@ UNSETTLED_OF_THREAD = OF_THREAD.where(UNSETTLED)
 UNSETTLED_THREADS = sa.select(approvals.c.thread_id).distinct().where(UNSETTLED).order_by(approvals.c.thread_id)
 SIGNED_BY = sa.select(signatures.c.signed_by).where(signatures.c.approval_id == sa.bindparam("approval_id"))
 
+TWINS = (
+    _ROW.where(approvals.c.status == "pending", approvals.c.digest == sa.bindparam("digest"))
+    .order_by(*_IN_ORDER)
+    .limit(3)
+)
+"""Approvals of the same digest that wait: the same call on the same facts."""
+FIGURES = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(approvals.c.amount), 0)).where(
+    approvals.c.requested_by == sa.bindparam("requested_by"),
+    approvals.c.created_at >= sa.bindparam("since"),
+    approvals.c.status.in_(("pending", "approved", "executed")),
+    approvals.c.call != sa.bindparam("but"),
+)
+"""What one requester has asked for and got, or may still get, since some time."""
+
 INSERT = sa.insert(approvals)
 SIGN = sa.insert(signatures)
 
 _MOVED = sa.update(approvals).where(approvals.c.id == sa.bindparam("of"))
 MOVE = _MOVED.where(approvals.c.status == sa.bindparam("before"))
 """Compare-and-set: to be executed with values for what changes."""
-SETTLE = _MOVED.where(approvals.c.status == sa.bindparam("before"), approvals.c.settled_at.is_(None)).values(
-    status=sa.bindparam("after"), outcome=sa.bindparam("result"), settled_at=sa.bindparam("at")
-)
 
 
 def select_where(*where: sa.ColumnElement[bool], limit: int | None = None) -> sa.Select[Any]:
     """Approvals that meet conditions, oldest first, for the questions that are asked rarely."""
     return _ROW.where(*where).order_by(*_IN_ORDER).limit(limit)
+
+
+def rows(connection: sa.Connection, query: sa.Select[Any], **values: Any) -> list[ApprovalRow]:
+    """Runs a query that selects approvals."""
+    return [_approval(row) for row in connection.execute(query, values)]
+
+
+def all_rows(connection: sa.Connection) -> Iterator[ApprovalRow]:
+    """Every approval, a few at a time."""
+    for row in connection.execution_options(yield_per=1000).execute(_ROW.order_by(*_IN_ORDER)):
+        yield _approval(row)
+
+
+def _approval(row: Any) -> ApprovalRow:
+    values = dict(zip(ApprovalRow.__dataclass_fields__, row, strict=True))
+    return ApprovalRow(**values | {"notes": tuple(values["notes"])})

@@ -2,8 +2,12 @@
 
 from datetime import UTC, datetime
 
+from typing import get_args
+
 import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, Column, Index, Integer, String, Table, Text, UniqueConstraint
+
+from checkpoints.records import Status
 
 metadata = sa.MetaData(
     naming_convention={
@@ -43,6 +47,9 @@ approvals = Table(
     Column("preview", sa.JSON, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("policy", sa.JSON, nullable=False, comment="what the policy asked for when it was opened"),
+    Column("amount", sa.BigInteger, comment="the largest amount in the preview, in ten-thousandths of its currency"),
+    Column("notes", sa.JSON, nullable=False, comment="what the agent's side adds for the approver, such as a twin"),
+    Column("together", sa.Boolean, nullable=False, comment="runs with the others of its message, all or nothing"),
     Column("status", String, nullable=False),
     Column("requested_by", Text, nullable=False),
     Column("request", Text, nullable=False, comment="the requester's words"),
@@ -56,16 +63,16 @@ approvals = Table(
     Column("outcome", sa.JSON, comment="receipt of what was done, or why nothing was"),
     Column("supersedes", String(40), comment="the approval of the round before"),
     UniqueConstraint("call", "round"),
-    CheckConstraint(
-        "status IN ('pending', 'approved', 'rejected', 'expired', 'superseded', 'executed', 'stale', 'failed')",
-        name="status",
-    ),
+    CheckConstraint(sa.column("status").in_(get_args(Status)), name="status"),
     CheckConstraint(
         "decided_by IS NOT NULL OR status IN ('pending', 'expired', 'superseded')",
         name="decided",
     ),
     Index("ix_approvals_status_created_at_id", "status", "created_at", "id"),
     Index("ix_approvals_thread_id_created_at", "thread_id", "created_at"),
+    Index("ix_approvals_status_expires_at", "status", "expires_at"),
+    Index("ix_approvals_status_digest", "status", "digest"),
+    Index("ix_approvals_requested_by_created_at", "requested_by", "created_at"),
     Index(
         "ix_approvals_unsettled",
         "created_at",
@@ -84,6 +91,31 @@ signatures = Table(
     Column("digest", String(64), nullable=False),
     Column("signed_at", UtcTime, nullable=False),
     comment="who approved; an approval that needs two people has two rows",
+)
+
+entries = Table(
+    "entries",
+    metadata,
+    Column("seq", sa.BigInteger, primary_key=True, autoincrement=False, comment="without gaps"),
+    Column("approval_id", String(40), nullable=False),
+    Column("event", String, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("row_hash", String(64), nullable=False, comment="of the approval as it stood after the event"),
+    Column("previous", String(64), nullable=False, comment="hash of the entry before"),
+    Column("hash", String(64), nullable=False),
+    comment="append-only: every move of the ledger, chained, so that a row that was changed or removed is found",
+)
+
+pauses = Table(
+    "pauses",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("paused_at", UtcTime, nullable=False),
+    Column("paused_by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("resumed_at", UtcTime),
+    Column("resumed_by", Text),
+    comment="while one is open nothing is signed, and deadlines stand still",
 )
 
 leases = Table(

@@ -12,7 +12,8 @@ from langchain_core.language_models import BaseChatModel
 
 from checkpoints.database import database_url, sqlite_path
 from checkpoints.leases import Leases
-from checkpoints.ledger import Ledger, utc_now
+from checkpoints.ledger import Ledger
+from checkpoints.reading import utc_now
 from checkpoints.records import ApprovalRow
 from checkpoints.saver import open_saver
 from erp_mcp.app import Erp, build_erp

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from graph.cli.screen import say
+from graph.cli.screen import complain, say
 from graph.settings import load_settings
 
 ASKED_BY = "nancy"

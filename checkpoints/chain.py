@@ -1,0 +1,78 @@
+"""A hash chain over the ledger's moves: a row that was changed, added or removed behind its back is found and named.
+
+What it cannot find is a ledger whose newest entries and approvals were cut off together; the ERP's operations, which
+have a chain of their own, show the effects of those.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from checkpoints.records import ApprovalRow
+from checkpoints.statements import all_rows
+from checkpoints.tables import entries
+
+START: Final = "0" * 64
+"""What the first entry follows."""
+
+_LAST = sa.select(entries.c.seq, entries.c.hash).order_by(entries.c.seq.desc()).limit(1)
+_APPEND = sa.insert(entries)
+
+
+def append(connection: sa.Connection, event: str, row: ApprovalRow, at: datetime) -> None:
+    """Adds one move to the chain, in the move's own transaction. The caller is the ledger's only writer."""
+    last = connection.execute(_LAST).one_or_none()
+    seq, previous = (1, START) if last is None else (last.seq + 1, last.hash)
+    entry: dict[str, Any] = {
+        "seq": seq, "approval_id": row.id, "event": event, "at": at, "row_hash": row_hash(row), "previous": previous,
+    }  # fmt: skip
+    connection.execute(_APPEND, entry | {"hash": entry_hash(entry)})
+
+
+def row_hash(row: ApprovalRow) -> str:
+    """SHA-256 (hex) over everything that the ledger holds of an approval."""
+    return _sha(asdict(row))
+
+
+def entry_hash(entry: dict[str, Any]) -> str:
+    """SHA-256 (hex) over an entry, the hash of the one before included."""
+    return _sha({name: value for name, value in entry.items() if name != "hash"})
+
+
+def _sha(value: dict[str, Any]) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="microseconds")
+    raise TypeError(f"{type(value).__name__} has no place in the ledger")
+
+
+def problems(connection: sa.Connection) -> Iterator[str]:
+    """What does not fit, one line each; nothing where ledger and chain are whole."""
+    newest: dict[str, str] = {}
+    seq, previous = 0, START
+    for entry in connection.execute(sa.select(entries).order_by(entries.c.seq)).mappings():
+        if entry["seq"] != seq + 1:
+            yield f"entries {seq + 1} to {entry['seq'] - 1} were removed from the ledger"
+        elif entry["previous"] != previous:
+            yield f"entry {entry['seq']} ({entry['approval_id']}) does not follow the one before it"
+        if entry_hash(dict(entry)) != entry["hash"]:
+            yield f"entry {entry['seq']} ({entry['approval_id']}, {entry['event']}) was changed"
+        seq, previous = entry["seq"], entry["hash"]
+        newest[entry["approval_id"]] = entry["row_hash"]
+    for row in all_rows(connection):
+        known = newest.pop(row.id, None)
+        if known is None:
+            yield f"approval {row.id} was added behind the ledger's back"
+        elif known != row_hash(row):
+            yield f"approval {row.id} was changed behind the ledger's back"
+    for gone in newest:
+        yield f"approval {gone} was removed from the ledger"

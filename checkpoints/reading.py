@@ -1,0 +1,191 @@
+"""What can be asked of the ledger: one approval, a thread's, the inbox over all threads, the past."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+from checkpoints import chain
+from checkpoints import statements as sql
+from checkpoints.database import check_schema, open_engine, said_plainly
+from checkpoints.pauses import Pause, all_pauses
+from checkpoints.records import ApprovalRow, Status
+from checkpoints.tables import approvals
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The clock of every process that nobody gave another one."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class InboxFilter:
+    """Which waiting approvals to list; all where nothing is said.
+
+    Args:
+        tool, requested_by: exactly these.
+        before: opened before this time.
+        at_least: whose largest amount is at least this, in ten-thousandths of its currency.
+    """
+
+    tool: str | None = None
+    requested_by: str | None = None
+    before: datetime | None = None
+    at_least: int | None = None
+
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
+        """As SQL."""
+        found: list[sa.ColumnElement[bool]] = []
+        if self.tool is not None:
+            found.append(approvals.c.tool == self.tool)
+        if self.requested_by is not None:
+            found.append(approvals.c.requested_by == self.requested_by)
+        if self.before is not None:
+            found.append(approvals.c.created_at < self.before)
+        if self.at_least is not None:
+            found.append(approvals.c.amount >= self.at_least)
+        return found
+
+
+class LedgerReads:
+    """The reading half of the ledger. Its methods block; call them off the event loop.
+
+    Args:
+        url: from ``checkpoints.database.database_url``.
+        clock: what time it is, in UTC.
+
+    Raises:
+        CheckpointError: the database is missing, locked, read-only or of another release.
+    """
+
+    def __init__(self, url: sa.URL, clock: Clock = utc_now) -> None:
+        self.clock = clock
+        self.url = url
+        self._engine = open_engine(url)
+        check_schema(self._engine)
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._engine.dispose()
+
+    def get(self, approval_id: str) -> ApprovalRow | None:
+        """One approval by its whole id."""
+        return self.get_all([approval_id]).get(approval_id)
+
+    def get_all(self, approval_ids: Sequence[str]) -> dict[str, ApprovalRow]:
+        """Approvals by their whole ids; those that there are not are left out."""
+        with self._read() as connection:
+            return {row.id: row for row in sql.rows(connection, sql.BY_IDS, ids=list(approval_ids))}
+
+    def find(self, prefix: str) -> list[ApprovalRow]:
+        """The approvals whose id begins so (at most ten), for people who type ids."""
+        with self._read() as connection:
+            begins = approvals.c.id.startswith(prefix, autoescape=True)
+            return sql.rows(connection, sql.select_where(begins, limit=10))
+
+    def latest(self, calls: Sequence[str]) -> dict[str, ApprovalRow]:
+        """The newest round of each call that has one."""
+        with self._read() as connection:
+            return latest(connection, calls)
+
+    def pending(
+        self, *, limit: int = 50, after: tuple[datetime, str] | None = None, only: InboxFilter | None = None
+    ) -> list[ApprovalRow]:
+        """The inbox over all threads, oldest first; it is the ledger's, so it survives a lost or renamed node.
+
+        Args:
+            limit: rows at most.
+            after: ``created_at`` and id of the last row of the page before.
+            only: which ones.
+        """
+        where = [approvals.c.status == "pending", *(only or InboxFilter()).conditions()]
+        if after is not None:
+            where.append(sa.tuple_(approvals.c.created_at, approvals.c.id) > after)
+        with self._read() as connection:
+            return sql.rows(connection, sql.select_where(*where, limit=limit))
+
+    def of_thread(self, thread_id: str, *statuses: Status) -> list[ApprovalRow]:
+        """A thread's approvals, oldest first; all, or those in one of the given states."""
+        with self._read() as connection:
+            found = sql.rows(connection, sql.OF_THREAD, thread_id=thread_id)
+        return [row for row in found if not statuses or row.status in statuses]
+
+    def unsettled(self, thread_id: str) -> list[ApprovalRow]:
+        """A thread's decided approvals that it has not taken note of."""
+        with self._read() as connection:
+            return sql.rows(connection, sql.UNSETTLED_OF_THREAD, thread_id=thread_id)
+
+    def unsettled_threads(self) -> list[str]:
+        """Threads whose decisions have not reached their graph yet."""
+        with self._read() as connection:
+            return list(connection.scalars(sql.UNSETTLED_THREADS))
+
+    def history(self, *, since: datetime | None = None, ids: Sequence[str] | None = None) -> list[ApprovalRow]:
+        """Every approval for the audit, oldest first.
+
+        Args:
+            since: only those opened at this time or later.
+            ids: only these.
+        """
+        where: list[sa.ColumnElement[bool]] = []
+        if since is not None:
+            where.append(approvals.c.created_at >= since)
+        if ids is not None:
+            where.append(approvals.c.id.in_(ids))
+        with self._read() as connection:
+            return sql.rows(connection, sql.select_where(*where))
+
+    def twins(self, digest: str) -> list[ApprovalRow]:
+        """Approvals that wait for the very same: the same call on the same facts."""
+        with self._read() as connection:
+            return sql.rows(connection, sql.TWINS, digest=digest)
+
+    def figures(self, requested_by: str, since: datetime, but: str = "") -> tuple[int, int]:
+        """What one requester has got, or may still get: so that splitting an order does not slip under a limit.
+
+        Args:
+            requested_by: who asked.
+            since: from when on.
+            but: a call that does not count, because it is the one that is looked at.
+
+        Returns:
+            How many approvals, and the sum of their largest amounts in ten-thousandths.
+        """
+        with self._read() as connection:
+            count, total = connection.execute(
+                sql.FIGURES, {"requested_by": requested_by, "since": since, "but": but}
+            ).one()
+            return int(count), int(total)
+
+    def signers(self, approval_id: str) -> list[str]:
+        """Who has signed an approval so far."""
+        with self._read() as connection:
+            return sorted(connection.scalars(sql.SIGNED_BY, {"approval_id": approval_id}))
+
+    def pauses(self) -> list[Pause]:
+        """Every pause that there was, oldest first."""
+        with self._read() as connection:
+            return all_pauses(connection)
+
+    def is_paused(self) -> bool:
+        """Whether nothing is signed just now."""
+        return any(pause.resumed_at is None for pause in self.pauses())
+
+    def problems(self) -> list[str]:
+        """What was changed or removed behind the ledger's back, one line each."""
+        with self._read() as connection:
+            return list(chain.problems(connection))
+
+    @contextmanager
+    def _read(self) -> Iterator[sa.Connection]:
+        with said_plainly(self.url), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+
+def latest(connection: sa.Connection, calls: Sequence[str]) -> dict[str, ApprovalRow]:
+    """The newest round of each call, inside a transaction."""
+    return {row.call: row for row in sql.rows(connection, sql.BY_CALLS, calls=list(calls))}
