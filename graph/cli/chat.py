@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from graph.books import open_ledger
 from graph.cli import screen
 from graph.cli.arguments import read_object
-from graph.cli.failures import Exit, UsageError, plainly
+from graph.cli.failures import REFUSALS, Exit, UsageError, plainly
 from graph.cli.looking import whole_view
 from graph.cli.options import AsUser, Thread
 from graph.decisions import Answer, approve, edit, reject
-from graph.errors import CountersignError, NoAnswerError, PendingError
+from graph.errors import PendingError
 from graph.run import Approval, Run
 from graph.settings import load_settings
 
@@ -62,7 +62,7 @@ class _Talk:
             if (screen.ask("Withdraw what waits and send it again? [y/n] ") or "").strip().lower() in {"y", "yes"}:
                 self._turn(text, supersede=True)
             return
-        except NoAnswerError as error:
+        except REFUSALS as error:
             screen.complain(error.message, error.hint)
             return
         self.thread_id = run.thread_id
@@ -80,7 +80,7 @@ class _Talk:
                 continue
             try:
                 run = self.door.decide(run.thread_id, answer)
-            except CountersignError as error:
+            except REFUSALS as error:
                 screen.complain(error.message, error.hint)
                 return
             screen.say(f"{run.outcome}: {run.note}")

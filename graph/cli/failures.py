@@ -30,8 +30,12 @@ class Exit(IntEnum):
     PIPE_CLOSED = 141
 
 
+REFUSALS: Final = (CountersignError, ErpError, CheckpointError)
+"""Errors that say what is wrong and what to do."""
+
 USAGE_CODES: Final = frozenset(
     {"bad_json", "bad_time", "bad_approval_id", "ambiguous_approval", "empty_message", "no_decision", "source_missing",
+     "unknown_dataset",
      "unknown_tool", "unnamed_approver"}
 )  # fmt: skip
 """Refusals of how a command was written, as opposed to what it met."""
@@ -58,7 +62,7 @@ def plainly(command: Callable[P, int]) -> Callable[P, None]:
             code = Exit.INTERRUPTED
         except BrokenPipeError:
             code = _leave_the_pipe()
-        except (CountersignError, ErpError, CheckpointError) as error:
+        except REFUSALS as error:
             code = _told(error, as_json)
         except Exception as error:  # noqa: BLE001 the last line of defence: a user gets a sentence
             code = _unexpected(error, as_json)

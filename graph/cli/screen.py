@@ -6,14 +6,22 @@ is spelled out.
 
 import json
 import sys
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from graph.render import visible
 
-_PLAIN: Final[dict[str, Any]] = {"markup": False, "emoji": False, "highlight": False}
+
+class _Screen(Console):
+    """Rich, reading nothing as markup, and leaving a closed pipe to ``failures.plainly``."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def prepare() -> None:
@@ -31,34 +39,37 @@ def shown(text: str, style: str = "") -> Text:
 
 def show(*renderables: RenderableType) -> None:
     """Prints tables and text to stdout."""
-    console = Console(**_PLAIN)
+    console = _Screen()
     for renderable in renderables:
         console.print(renderable)
 
 
 def say(text: str, style: str = "") -> None:
     """Prints text to stdout as it is; the terminal breaks its lines, so that a copy or a pipe has them whole."""
-    Console(**_PLAIN).print(shown(text, style), soft_wrap=True)
+    _Screen().print(shown(text, style), soft_wrap=True)
 
 
 def ask(prompt: str) -> str | None:
     """One line from the person, or None where the input has ended."""
-    Console(**_PLAIN).print(shown(prompt), end="", soft_wrap=True)
+    _Screen().print(shown(prompt), end="", soft_wrap=True)
     sys.stdout.flush()
-    try:
-        if sys.stdin is None:
-            return None
-        line = input() if sys.stdin.isatty() else sys.stdin.readline()
-    except EOFError:
+    if sys.stdin is None:
         line = None
+    elif sys.stdin.isatty():
+        line = _typed()
     else:
-        if not sys.stdin.isatty():
-            line = line.rstrip("\r\n") if line else None
-            say("" if line is None else visible(line))  # a piped conversation reads like a typed one
-            return line
-    if line is None:
-        say("")
+        piped = sys.stdin.readline()
+        line = piped.rstrip("\r\n") if piped else None
+        say(line or "")  # a piped conversation reads like a typed one
     return line
+
+
+def _typed() -> str | None:
+    try:
+        return input()  # with the terminal's line editing
+    except EOFError:
+        say("")
+        return None
 
 
 def say_json(value: Any) -> None:
@@ -68,7 +79,7 @@ def say_json(value: Any) -> None:
 
 def complain(message: str, hint: str = "") -> None:
     """One line about what is wrong, and one about what to do, to stderr."""
-    console = Console(stderr=True, **_PLAIN)
+    console = _Screen(stderr=True)
     console.print(Text.assemble(("error: ", "bold red"), shown(message)), soft_wrap=True)
     if hint:
         console.print(Text.assemble(("hint: ", "bold"), shown(hint)), soft_wrap=True)
@@ -76,4 +87,4 @@ def complain(message: str, hint: str = "") -> None:
 
 def remark(text: str) -> None:
     """One line beside the data, to stderr."""
-    Console(stderr=True, **_PLAIN).print(shown(text), soft_wrap=True)
+    _Screen(stderr=True).print(shown(text), soft_wrap=True)

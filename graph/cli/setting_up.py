@@ -1,37 +1,32 @@
 """The command that makes everything: init."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from graph.books import IMPORTERS, make_books
 from graph.cli import screen
 from graph.cli.failures import Exit, plainly, refuse_usage
 from graph.cli.options import AsJson
 from graph.settings import load_settings
 
 
-class Dataset(StrEnum):
-    """What the ERP can be filled with."""
-
-    NORTHWIND = "northwind"
-
-
 @plainly
 def init(
-    data: Annotated[Dataset, typer.Option(help="The data set to load.")] = Dataset.NORTHWIND,
+    data: Annotated[str, typer.Option(metavar="NAME", help="The data set to load: northwind.")] = "northwind",
     source: Annotated[
         Path | None, typer.Option("--from", metavar="PATH", help="Folder with its files; default: the shipped ones.")
     ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Make the databases and the key, and load data. Harmless where they are there already."""
-    from graph.books import make_books
-
+    if data not in IMPORTERS:
+        known = ", ".join(IMPORTERS)
+        refuse_usage("unknown_dataset", f"--data: there is no data set {data!r}.", f"Use one of: {known}")
     if source is not None and not source.is_dir():
         refuse_usage("source_missing", f"--from: {source} is not a folder.", "Give the folder that holds the files.")
-    made = make_books(load_settings(), data.value, source)
+    made = make_books(load_settings(), data, source)
     if as_json:
         screen.say_json(made.as_json())
         return Exit.DONE

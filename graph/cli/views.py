@@ -160,7 +160,7 @@ def one_line(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_nested(item)}" for name, item in value.items())
     if isinstance(value, list):
-        return ", ".join(_nested(item) for item in value) or "none"
+        return "; ".join(one_line(item) for item in value) or "none"
     return "–" if value is None else str(value)
 
 
@@ -194,7 +194,7 @@ def _told(entry: AuditEntry, zone: ZoneInfo) -> Iterable[tuple[str, str]]:
         done = f", {clock_text(entry.executed_at, zone)}" if entry.executed_at else ""
         yield "done", f"{one_line(entry.receipt.get('result', entry.receipt))}{done}"
     else:
-        yield "done", "nothing"
+        yield "done", "not yet" if entry.status == "approved" else "nothing"
     if entry.problem:
         yield "because", str(entry.problem.get("message", entry.problem))
     if entry.note:
