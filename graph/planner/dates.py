@@ -24,23 +24,37 @@ _ATOMS: Final = (
     rf"(?P<mdy>\b{_MONTH}\s+[0-9]{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s+[0-9]{{4}})?)",
     rf"(?P<dmy>\b[0-9]{{1,2}}(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}(?:,?\s+[0-9]{{4}})?)",
     rf"(?P<my>\b{_MONTH},?\s+[0-9]{{4}}\b|(?<![0-9])[0-9]{{4}}-[0-9]{{2}}(?![-0-9]))",
-    r"(?P<zh>(?:(?:[0-9]{4}|[零〇一二三四五六七八九]{4}|今|去|前)年)?\s*(?:[0-9]{1,2}|十[一二]?|[一二三四五六七八九])月份?"
-    r"(?:\s*(?:[0-9]{1,2}|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])[日号])?)",
-    r"(?P<year>(?:(?<=in )|(?<=for )|(?<=since )|(?<=during )|(?<=from )|(?<=to )|(?<=of )|(?<=before )|(?<=after ))"
-    r"(?:19|20)[0-9]{2}\b|(?<![0-9])(?:19|20)[0-9]{2}年)",
+    (
+        r"(?P<zh>(?:(?:[0-9]{4}|[零〇一二三四五六七八九]{4}|今|去|前)年)?\s*"
+        r"(?:[0-9]{1,2}|十[一二]?|[一二三四五六七八九])月份?"
+        r"(?:\s*(?:[0-9]{1,2}|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])[日号])?)"
+    ),
+    (
+        r"(?P<year>(?:(?<=in )|(?<=for )|(?<=since )|(?<=during )|(?<=from )|(?<=to )|(?<=of )|(?<=before )|"
+        r"(?<=after ))(?:19|20)[0-9]{2}\b|(?<![0-9])(?:19|20)[0-9]{2}年)"
+    ),
     r"(?P<word>\b(?:the day before yesterday|today|yesterday)\b|今天|今日|昨天|昨日|前天)",
-    r"(?P<span>\b(?:this|last|past|previous|current)\s+(?:week|month|quarter|year)\b"
-    r"|(?:这|本|上)(?:一|个|一个)?(?:周|星期|礼拜|月|季度)|今年|去年|前年)",
-    rf"(?P<ago>\b(?:in |during |over |for )?(?:the )?(?:last|past|previous)\s+(?:[0-9]+|[a-z]+)\s+(?:days?|weeks?|months?|years?)\b"
-    rf"|(?:最近|过去|近)\s*{_NUM}\s*(?:个)?(?:天|日|周|星期|月|年)(?:内|里|以来)?)",
+    (
+        r"(?P<span>\b(?:this|last|past|previous|current)\s+(?:week|month|quarter|year)\b"
+        r"|(?:这|本|上)(?:一|个|一个)?(?:周|星期|礼拜|月|季度)|今年|去年|前年)"
+    ),
+    (
+        r"(?P<ago>\b(?:last|past|previous)\s+(?:[0-9]+|[a-z]+)\s+(?:days?|weeks?|months?|years?)\b"
+        rf"|(?:最近|过去|近)\s*{_NUM}\s*(?:个)?(?:天|日|周|星期|月|年))"
+    ),
 )
 _ATOM: Final = re.compile("|".join(_ATOMS), re.IGNORECASE)
 _BEFORE: Final = re.compile(
-    r"(?i)(?:\b(?P<since>since|from|starting|as of)|\b(?P<after>after)|\b(?P<until>until|till|through|up to|by|to)|\b(?P<before>before)|\b(?:on|in|during|of|for)|从|自)\s+$|(?P<zsince>从|自)\s*$"
+    r"(?i)(?:\b(?P<since>since|starting(?: from)?|as of)|\b(?P<start>from)|\b(?P<after>after)"
+    r"|\b(?P<until>until|till|through|up to|by|to)|\b(?P<before>before)|\b(?:on|in|during|of|for|over|between)"
+    r"|(?P<zsince>从|自)|在)\s*(?:the\s+)?$"
 )
 _AFTER: Final = re.compile(
-    r"^\s*(?:(?P<since>以来|起|开始|之后|以后|后)|(?P<before>以前|之前|前)|(?P<until>为止|止|截止))"
+    r"(?i)^\s*(?:(?P<since>以来|起|开始|之后|以后|后|on(?:wards?)?\b)|(?P<before>以前|之前|前)|(?P<until>为止|止|截止)|内|里)"
 )
+_NUMBERED: Final = re.compile(r"(?i).*[0-9]{1,2}\b")
+"""A day with its number: "from 1 May" begins a period, "from yesterday" and "from May 1998" are one."""
+_ONE: Final = timedelta(days=1)
 _BETWEEN: Final = re.compile(r"(?i)^\s*(?:and|to|until|till|through|-|~|到|至|和)\s*$")
 
 
@@ -78,26 +92,21 @@ def period(text: str, today: date) -> tuple[Period, list[tuple[int, int]]]:
 
 
 def _grown(text: str, start: int, end: int) -> tuple[int, int]:
-    before = re.search(
-        r"(?i)\b(?:since|from|starting|as of|after|until|till|through|up to|by|to|before|on|in|during|of|for|between)\s+$|[从自在]\s*$",
-        text[:start],
-    )
-    after = re.match(r"\s*(?:以来|起|开始|之后|以后|后|以前|之前|前|为止|止|截止)", text[end:])
+    before, after = _BEFORE.search(text[:start]), _AFTER.match(text[end:])
     return (before.start() if before else start), end + (after.end() if after else 0)
 
 
-def _bounded(text: str, start: int, end: int, day: Period) -> Period:
-    said = {
-        k for m in (_BEFORE.search(text[:start]), _AFTER.match(text[end:])) if m for k, v in m.groupdict().items() if v
-    }
-    one = timedelta(days=1)
+def _bounded(text: str, start: int, end: int, named: Period) -> Period:
+    found = (_BEFORE.search(text[:start]), _AFTER.match(text[end:]))
+    said = {name for m in found if m for name, value in m.groupdict().items() if value}
     if "before" in said:
-        return Period(None, day.first - one if day.first else None)
+        return Period(None, named.first - _ONE if named.first else None)
     if "after" in said:
-        return Period(day.last + one if day.last else None, None)
+        return Period(named.last + _ONE if named.last else None, None)
     if "until" in said:
-        return Period(None, day.last)
-    return Period(day.first, None) if said & {"since", "zsince"} else day
+        return Period(None, named.last)
+    since = said & {"since", "zsince"} or ("start" in said and _NUMBERED.match(text[start:end]))
+    return Period(named.first, None) if since else named
 
 
 def _atom(found: re.Match[str], today: date) -> Period | None:

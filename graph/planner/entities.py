@@ -7,7 +7,8 @@ from graph.planner.phrase import Phrase
 
 _ISO_DAY: Final = r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?![0-9])"
 ORDER_ID: Final = (
-    rf"(?:\bSO\s*[0-9]{{8}}\s*-\s*[0-9]{{4,}}|(?<![0-9A-Za-z.-])(?!{_ISO_DAY})#?\s?[A-Za-z]{{0,3}}[0-9]{{3,}})"
+    r"(?:(?<![0-9A-Za-z])SO\s*[0-9]{8}\s*-\s*[0-9]{4,}"
+    rf"|(?<![0-9A-Za-z.-])(?<!SO )(?!{_ISO_DAY})(?!SO\s*[0-9]{{8}})#?\s?[A-Za-z]{{0,3}}[0-9]{{3,}}(?!\s*[年月天]))"
     r"(?![0-9A-Za-z])"
 )
 """An order's number as people type it: in full, with stray spaces, or the number it was imported with."""
@@ -36,15 +37,19 @@ _STOPPER: Final = (
 )
 _NAME_TAIL: Final = rf"[\w.&'/ -]*?(?=\s*(?:[,;:!?。、()\"“”]|$|\.(?:\s|$))|{_STOPPER}|\s+[0-9]|\s*[\u3400-\u9fff])"
 _NAME: Final = r"[^\W\d_]" + _NAME_TAIL
+_LATIN_NAME: Final = r"[A-Za-z][A-Za-z0-9_.&'-]*(?: [A-Za-z][A-Za-z0-9_.&'-]*)*"
 _CUSTOMER_FORMS: Final = tuple(
     re.compile(pattern)
     for pattern in (
-        r"(?i:\b(?:for|of|from|by|to|customer|client)|客户|顾客)\s*[:：]?\s*[\"“「](?P<c>[^\"”」]+)[\"”」]",
-        rf"(?i:\b(?:customer|client|account|buyer)\s+(?:id\s*|number\s*|no\.?\s*)?[:#]?\s*(?!orders?\b)(?P<c>[0-9]{{4,}}|{_NAME}))",
-        r"(?:客户|顾客|会员)\s*(?:编号|名称|名)?\s*[:是为]?\s*(?P<c>[0-9]{4,}|[A-Za-z][A-Za-z0-9_.&'-]*(?: [A-Za-z][A-Za-z0-9_.&'-]*)*)",
+        r"(?i:\b(?:for|of|from|by|to|customer|client)|客户|顾客)\s*:?\s*[\"“「](?P<c>[^\"”」]+)[\"”」]",
+        (
+            r"(?i:\b(?:customer|client|account|buyer)\s+(?:(?:id|number|no\.?)\s*)?[:#]?\s*(?!orders?\b)"
+            rf"(?P<c>[0-9]{{4,}}|{_NAME}))"
+        ),
+        rf"(?:客户|顾客|会员)\s*(?:编号|名称|名)?\s*[:是为]?\s*(?P<c>[0-9]{{4,}}|{_LATIN_NAME})",
         r"(?<![0-9A-Za-z_-])(?P<c>[A-Z]{5}|[a-z]+_[a-z]+_[0-9]{3,})(?![0-9A-Za-z_])",
         rf"\b(?i:for|of|from|by|to)\s+(?P<c>[A-ZÀ-Þ](?i:{_NAME_TAIL}))",
-        r"(?:给|为|替|帮)\s*(?P<c>[A-Za-z][A-Za-z0-9_.&'-]*(?: [A-Za-z][A-Za-z0-9_.&'-]*)*)",
+        rf"(?:给|为|替|帮)\s*(?P<c>{_LATIN_NAME})",
         r"\bfor\s+(?P<c>[a-z]{5})\s*(?:[:.,!?]|$)",
     )
 )
@@ -52,12 +57,12 @@ _CUSTOMER_FORMS: Final = tuple(
 
 
 def order_ids(text: str) -> list[str]:
-    """The order numbers in ``text``, in order, each once, without stray spaces and number signs before plain numbers."""
+    """The order numbers in ``text``, in order, each once, cleaned."""
     return list(dict.fromkeys(clean_order_id(m.group()) for m in re.finditer(ORDER_ID, text, re.IGNORECASE)))
 
 
 def clean_order_id(token: str) -> str:
-    """An order number as the ERP stores it: ``so 19980506 - 11074`` is ``SO19980506-11074``, ``#11074`` is ``11074``."""
+    """An order number without what people add (``so 19980506 - 11074``, ``#11074``); ``#W237`` keeps its own ``#``."""
     bare = re.sub(r"\s+", "", token)
     if bare[:2].lower() == "so":
         return bare.upper()
@@ -123,8 +128,12 @@ def warehouse_span(text: str) -> tuple[int, int, str] | None:
 
 _REASON_LEAD: Final = (
     r"(?i:[\s,;:.!?、。()\ufffc-]|\b(?:because(?: of)?|since|as|due to|for the reason|the reason is|reason is|reason|"
-    r"on account of|please|pls|thanks|thank you|and|it was|it is|they are|they were|note)\b:?"
+    r"on account of|instead|please|pls|thanks|thank you|and)\b:?"
     r"|因为|由于|原因[是为]?|理由[是为]?|谢谢|了(?=[,。;]|$)|吧|掉|并且|并|然后|同时|请)*"
+)
+_REASON_TAIL: Final = (
+    r"(?i)[\s,，.。;；!！]*(?:\b(?:and|then|also|but|please|pls|thanks|thank you|thx)|谢谢|并|然后|同时)?"
+    r"[\s,，.。;；!！]*$"
 )
 
 
@@ -133,9 +142,5 @@ def reason_in(phrase: Phrase) -> str:
     lead = re.match(_REASON_LEAD, phrase.text)
     start = lead.end() if lead else 0
     raw = phrase.raw[start:].strip()
-    raw = re.sub(
-        r"(?i)[\s,，.。;；!！]*(?:\b(?:and|then|also|but|please|pls|thanks|thank you|thx)|谢谢|并|然后|同时)?[\s,，.。;；!！]*$",
-        "",
-        raw,
-    )
+    raw = re.sub(_REASON_TAIL, "", raw)
     return re.sub(r"\s+", " ", raw).strip('"“”「」()（） ')

@@ -8,7 +8,28 @@ from cn2an import cn2an
 
 Quantity = int | str
 
-_UNITS: Final = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_UNITS: Final = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
 _TENS: Final = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _WORDS: Final = {w: n for n, w in enumerate(_UNITS)} | {w: 20 + 10 * n for n, w in enumerate(_TENS)} | {"a": 1, "an": 1}
 
@@ -76,5 +97,5 @@ def _plain(text: str) -> Decimal | None:
         return None
     try:
         return Decimal(str(cn2an(text.replace("俩", "二").replace("仨", "三").replace("〇", "零"), "smart")))
-    except ValueError:
+    except (ValueError, KeyError, IndexError):  # cn2an lets the latter two out on malformed numerals (十二十二)
         return None

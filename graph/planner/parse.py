@@ -12,18 +12,14 @@ from typing import Final
 from graph.planner.entities import ORDER_ID
 from graph.planner.families import FAMILIES
 from graph.planner.knowledge import Intent
-from graph.planner.phrase import Clause, Language, Phrase, clauses
+from graph.planner.phrase import Clause, Language, Phrase, clauses, tidy
 from graph.planner.request import Family, Request
-from graph.planner.speech import POLITE, READ_EN, READ_ZH, retracted, sets_condition
+from graph.planner.speech import POLITE, READ_EN, READ_ZH, refuses, reports, retracted, sets_condition
 
 _MORE_IDS: Final = re.compile(
     rf"(?i)\W*(?:and|和|以及|跟|与|及)?\W*(?:the )?(?:orders?|订单)?\s*(?:{ORDER_ID})(?:\W|and|和)*"
 )
-_REFUSES: Final = re.compile(
-    r"(?i)\W*(?:(?:but|and|please|so|no)\W+)*(?:don't|do not|never|not)\b|\W*(?:但是|但|请)*\W*(?:不要|别|勿|请勿|不用)"
-)
 _READS: Final = re.compile(rf"(?i){POLITE}{READ_EN}|\W*(?:请|再|然后|并且|并|同时|帮我|顺便|另外|还有|也)*\W*{READ_ZH}")
-_REPORTS: Final = re.compile(r":[ \t]*\n\s*$")
 
 
 @dataclass
@@ -43,7 +39,7 @@ def parse(message: str, today: date, language: Language) -> list[Intent]:
         today: the business day that "yesterday" counts from.
         language: of the notes that intents carry.
     """
-    whole = Phrase.of(message)
+    whole = Phrase.of(tidy(message))
     serious = not retracted(whole)
     intents: list[Intent] = []
     for segment in _segments(whole):
@@ -60,19 +56,18 @@ def parse(message: str, today: date, language: Language) -> list[Intent]:
 
 def _segments(whole: Phrase) -> list[_Segment]:
     found: list[_Segment] = []
-    lead, reported, conditioned = 0, False, False
+    reported = held = False
     for clause in clauses(whole):
-        family = _opener(clause, found[-1] if found else None)
-        if family is None:
-            if found:
-                found[-1].end = clause.end
-        else:
-            said = (lead, clause.start) if not found else (clause.start, clause.start)
-            commands = not reported and not (conditioned and clause.joint != ".")
-            found.append(_Segment(family, clause.start, clause.end, said, commands))
         spoken = clause.phrase.spoken
-        conditioned = sets_condition(spoken)
-        reported = reported or _REPORTS.search(spoken) is not None
+        held = held and clause.joint != "."  # a refusal or a condition holds to the end of its sentence
+        family = _opener(clause, found[-1] if found else None)
+        if family is not None:
+            said = (clause.start, clause.start) if found else (0, clause.start)
+            found.append(_Segment(family, clause.start, clause.end, said, commands=not reported and not held))
+        elif found:
+            found[-1].end = clause.end
+        held = held or sets_condition(spoken) or (family is None and refuses(spoken))
+        reported = reported or reports(spoken)
     return found
 
 
@@ -87,7 +82,7 @@ def _opener(clause: Clause, before: _Segment | None) -> Family | None:
 
 def _stands_alone(family: Family, phrase: Phrase) -> bool:
     """Whether a clause that follows a command in the same sentence is a thing of its own, not the command's reason."""
-    if _REFUSES.match(phrase.spoken):
+    if refuses(phrase.spoken):
         return True
     if family.commands is not None:
         return family.commands(phrase)

@@ -7,6 +7,7 @@ a reason or a name reaches the ERP as the user typed it, full-width commas and a
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal
 
 Language = Literal["en", "zh"]
@@ -21,6 +22,11 @@ _CLAUSE_END: Final = re.compile(
     r"(?<![0-9])[.](?=\s|$)|(?<=[0-9])[.](?=\s|$)|[;!?。;\n]+|,(?![0-9]{3}(?![0-9]))|、"
     r"|\s+(?=(?:and|then|but|also|plus)\s)|(?=然后|并且|同时|接着|之后再|以及|并把|并将|并给|再把|再将|再给|但是|但)"
 )
+
+
+def tidy(text: str) -> str:
+    """Runs of white space as one space, or one line end where they hold one: they mean nothing, and cost time."""
+    return re.sub(r"\s{2,}", lambda run: "\n" if "\n" in run.group() else " ", text)
 
 
 def language_of(text: str) -> Language:
@@ -75,7 +81,7 @@ def clauses(message: Phrase) -> list[Clause]:
     """The message cut at punctuation and conjunctions, outside quotations. Joined together they are the message."""
     cuts = sorted({m.end() for m in _CLAUSE_END.finditer(message.spoken)} | {0, len(message.spoken)})
     found: list[Clause] = []
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         before = message.spoken[:start].rstrip(" ")[-1:]
         joint = "," if before in {",", "、"} else "." if not before or before in ".;!?。\n" else "and"
         found.append(Clause(message.part(start, end), start, end, joint))

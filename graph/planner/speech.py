@@ -11,8 +11,8 @@ from typing import Final
 from graph.planner.phrase import Phrase
 
 POLITE: Final = (
-    r"(?:\s*(?:please|pls|plz|kindly|hi|hello|hey|ok|okay|yes|sure|thanks|thank you|good (?:morning|afternoon)|now|then|"
-    r"and|also|plus|next|finally|first|second|secondly|just|immediately|quickly|asap|"
+    r"(?:(?<![a-z])(?:please|pls|plz|kindly|hi|hello|hey|ok|okay|yes|sure|thanks|thank you|good (?:morning|afternoon)|"
+    r"now|then|and|also|plus|next|finally|first|second|secondly|just|immediately|quickly|asap|"
     r"(?:can|could|will|would) you(?: please| kindly| also)*|"
     r"(?:i|we)(?:'d| would) like(?: you)? to|(?:i|we) (?:want|need|have)(?: you)? to|let's|let us|go ahead and|"
     r"you (?:can|may|must|should)(?: now)?|help me(?: to)?|make sure to|be sure to|remember to)(?![a-z])|[\s,:!.;-])*"
@@ -51,7 +51,14 @@ _STARTS_CONDITION: Final = (
     r"(?i)^\W*(?:and |but |so )*(?:if|unless|when|once|suppose|supposing|assuming|in case|what if|should|as soon as|"
     r"until|after|before|provided)\b|^\W*(?:如果|要是|假如|假设|倘若|若|除非|万一|等|当|一旦)"
 )
-_REPORTS: Final = r"(?i)(?:say|says|said|wrote|writes|reads|read|states|told|asks|asked|message|mail|email|note|text)\b[^.?!]*:\s*$|(?:说|写道|写着|内容|备注|留言|邮件)[^。？！]*:\s*$"
+_REPORTS: Final = (
+    r"(?i)\b(?:says?|said|wrote|writes|reads?|states|told|asks|asked|message|e?-?mail|note|text)\b[^.?!:]*:\s*$"
+    r"|(?:说|写道|写着|内容|备注|留言|邮件)[^。?!:]*:\s*$"
+)
+_REFUSES: Final = (
+    r"(?i)^\W*(?:(?:but|and|please|so|no)\W+)*(?:don't|do not|never|not)\b"
+    r"|^\W*(?:但是|但|请)*\W*(?:不要(?!了)|别|勿|请勿|不用)"
+)
 _ASKING_ZH: Final = r"会怎|会如何|会发生|怎么样|怎样|要不要|该不该|应不应该|是否|是不是|为什么|为何|如何|怎么"
 _NEGATION_ZH: Final = (
     r"不要|别|勿|不用|不必|无需|无须|不想|不能|不可|不许|禁止|没有|没|未|不|停止|避免|如果|要是|假如|除非|万一|假设"
@@ -68,9 +75,19 @@ def conditional(rest: str) -> bool:
     return re.search(_CONDITION, rest) is not None
 
 
+def refuses(clause: str) -> bool:
+    """Whether a clause begins with a refusal (don't, 不要)."""
+    return re.search(_REFUSES, clause) is not None
+
+
+def reports(clause: str) -> bool:
+    """Whether a clause announces somebody else's words, which then are no commands."""
+    return re.search(_REPORTS, clause) is not None
+
+
 def sets_condition(before: str) -> bool:
-    """Whether the clause before a command makes it depend on something, or only reports somebody's words."""
-    return re.search(_STARTS_CONDITION, before) is not None or re.search(_REPORTS, before) is not None
+    """Whether a clause makes what follows it in the sentence depend on something."""
+    return re.search(_STARTS_CONDITION, before) is not None
 
 
 def is_question(phrase: Phrase) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graph.planner.answers import describe, help_text
+from graph.planner.answers import describe, help_text, too_long
 from graph.planner.intents.single import OneCall
 from graph.planner.knowledge import Intent, Known
 from graph.planner.parse import parse
@@ -22,6 +22,9 @@ from graph.planner.steps import GATED, Call, Result, Say, Step
 
 MAX_ROUNDS: Final = 12
 """Rounds of calls within one turn. Every read is made once, so a turn ends by itself long before."""
+
+MAX_LENGTH: Final = 4000
+"""Characters of a message: 200 order lines fit, and the worst text of this length takes the grammar half a second."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def step(messages: Sequence[BaseMessage], toolbox: Toolbox, today: date) -> list
     """
     turn = Turn.of(messages)
     language = language_of(turn.question)
+    if len(turn.question) > MAX_LENGTH:
+        return too_long(language, MAX_LENGTH)
     intents = parse(turn.question, today, language)
     if not intents:
         return help_text(language)
@@ -88,9 +93,10 @@ def _told(intents: list[Intent], steps: list[Step], known: Known, gated: list[tu
             continue
         answer = known.result(wanted) or next((a for call, a in left if call.tool == wanted.tool), None)
         left = [(call, a) for call, a in left if a is not answer]
-        note = intent.note if isinstance(intent, OneCall) else ""
-        texts.append("\n".join(filter(None, (describe(wanted, answer, known.language), note))))
-    return list(dict.fromkeys(texts))
+        texts.append(describe(wanted, answer, known.language))
+        if isinstance(intent, OneCall) and intent.note:
+            texts.append(intent.note)
+    return list(dict.fromkeys(filter(None, texts)))
 
 
 def _result(text: str) -> Result:

@@ -25,8 +25,13 @@ def describe(call: Call, answer: Result | None, language: Language) -> str:
         answer: what the tool said; None where there is no answer.
         language: of the text around the values.
     """
-    if answer is None or (answer.data is None and not answer.text.strip()):
-        return f"{call.tool} 没有返回结果。" if language == "zh" else f"{call.tool} gave no answer."
+    said = "" if answer is None else _words(call, answer, language)
+    if said.strip():
+        return said
+    return f"{call.tool} 没有返回结果。" if language == "zh" else f"{call.tool} gave no answer."
+
+
+def _words(call: Call, answer: Result, language: Language) -> str:
     if answer.error is not None:
         return explain(answer.error, language)
     if call.tool in GATED and ("outcome" in answer.body or "status" in answer.body or "receipt" in answer.body):

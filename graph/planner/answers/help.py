@@ -23,3 +23,10 @@ _HELP: Final[dict[Language, str]] = {
 def help_text(language: Language) -> str:
     """Three sentences that work, in the user's language."""
     return _HELP[language]
+
+
+def too_long(language: Language, most: int) -> str:
+    """That a message has more characters than the planner reads."""
+    if language == "zh":
+        return f"消息太长（最多 {most} 个字符），我没有做任何操作。请缩短后再发。"
+    return f"That message is too long for me (at most {most} characters), and I have done nothing. Please shorten it."

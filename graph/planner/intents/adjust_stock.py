@@ -19,7 +19,10 @@ from graph.planner.speech import POLITE, POLITE_ZH, conditional, is_question, ne
 from graph.planner.steps import Call, Step
 
 _STOCK: Final = r"(?:stock|inventory|stock level|on[- ]hand(?: quantity)?)"
-_DOWN: Final = r"(?:take(?: out| away)?|remove|deduct|subtract|write[- ]?off|pull|discard|scrap|decrease|reduce|lower|dispose of|minus)"
+_DOWN: Final = (
+    r"(?:take(?: out| away)?|remove|deduct|subtract|write[- ]?off|pull|discard|scrap|decrease|reduce|lower|dispose of|"
+    r"minus)"
+)
 _UP: Final = r"(?:add|put(?: back)?|increase|receive|book in|restock|raise|return|plus)"
 _SET: Final = r"(?:set|correct|change|adjust|update|fix)"
 _UNIT: Final = r"(?:\s*(?:x|×|\*|units?|pieces?|pcs|items?|boxes|box|cases|bottles)\b)?(?:\s*of)?(?:\s+the)?"
@@ -169,7 +172,9 @@ def _chinese(request: Request) -> Intent | None:
         return None
     down = bool(verb["down"]) != ((amount["sign"] or "").strip() == "-")
     delta = value if counted or not down else negative(value)
-    return AdjustStock(product, delta, reason_of(phrase.part(end), request), place[2] if place else "", counted)
+    behind = re.match(r"\s*(?:的?库存|存货|的)*", phrase.text[end:])
+    reason = reason_of(phrase.part(end + (behind.end() if behind else 0)), request)
+    return AdjustStock(product, delta, reason, place[2] if place else "", counted)
 
 
 def _named_zh(core: Phrase, verb: re.Match[str], amount: re.Match[str]) -> Product | None:

@@ -19,23 +19,37 @@ _VERB: Final = r"(?:cancel|void|call off|annul|revoke)"
 _VERB_ZH: Final = r"(?:取消|撤销|撤单|作废|退订|(?i:cancel))"
 _IDS: Final = (
     rf"(?P<ids>(?:{ORDER_ID})(?:\s*(?:,\s*and\b|,|\band\b|&|\+|\bas well as\b|和|、|跟|与|及|以及)\s*"
-    rf"(?:(?:the )?orders?\b|so\b|订单)?\s*(?:{ORDER_ID}))*)"
+    rf"(?:(?:the )?orders?\b|订单)?\s*(?:{ORDER_ID}))*)"
 )
-_NOUN: Final = r"(?:(?:the|my|our|this|that)\s+)?(?:[\w. -]{1,40}?'s\s+)?(?:(?:customer|sales|open|new)\s+)?(?:orders?\b|so\b)?\s*(?:number|no\.?|nr\.?|id)?\s*[:#]?\s*"
-_NOUN_ZH: Final = r"\s*(?:客户\s*\S{1,30}?\s*的)?\s*(?:这个|这张|这笔|该|第)?\s*(?:订单号?|单号|单子|单|(?i:orders?))?\s*(?:为|是)?[:#]?\s*"
+_NOUN: Final = (
+    r"(?:(?:the|my|our|this|that)\s+)?(?:[\w. -]{1,40}?'s\s+)?(?:(?:customer|sales|open|new)\s+)?(?:orders?\b)?"
+    r"\s*(?:number|no\.?|nr\.?|id)?\s*:?\s*"
+)
+_NOUN_ZH: Final = (
+    r"\s*(?:客户\s*\S{1,30}?\s*的)?\s*(?:这个|这张|这笔|该|第)?\s*(?:订单号?|单号|单子|单|(?i:orders?))?\s*"
+    r"(?:为|是)?:?\s*"
+)
 _COMMANDS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"^{POLITE}{_VERB}\s+{_NOUN}{_IDS}",
-        rf"^{POLITE}(?:(?:i|we) (?:want|need|would like)|(?:i|we)'d like|have|get)\s+{_NOUN}{_IDS}\s+(?:to be )?cancell?ed\b",
+        (
+            rf"^{POLITE}(?:(?:(?:i|we) (?:want|need|would like)|(?:i|we)'d like)(?: to have| to see)?|have|get)"
+            rf"\s+{_NOUN}{_IDS}\s+(?:to be )?cancell?ed\b"
+        ),
         rf"^{POLITE_ZH}{_VERB_ZH}(?:一下|掉)?{_NOUN_ZH}{_IDS}(?:\s*(?:号|这个|这张|这笔)*(?:订单|单子|单)?)",
-        rf"^{POLITE_ZH}{_NOUN_ZH}{_IDS}\s*(?:号|这个|这张|这笔|的)*(?:订单|单子|单)?(?:帮我|给我|都|全部|请|也|一起|[\s,])*"
-        rf"{_VERB_ZH}(?P<done>掉|了|一下|吧)*",
+        (
+            rf"^{POLITE_ZH}{_NOUN_ZH}{_IDS}\s*(?:号|这个|这张|这笔|的)*(?:订单|单子|单)?"
+            rf"(?:帮我|给我|都|全部|请|也|一起|[\s,])*{_VERB_ZH}(?P<done>掉|了|一下|吧)*"
+        ),
     )
 )
 _MENTION: Final = rf"(?i)\b(?:{_VERB}|cancell?ing|cancell?ation)\b|取消(?!的)|撤销|撤单|作废|退订"
 _PAST: Final = r"(?i)\bcancell?ed orders?\b|已取消|被取消|取消了的|取消状态"
-_GREETING: Final = r"(?i)(?:\W|\b(?:hi|hello|hey|dear|good|morning|afternoon|team|there|all|ok|okay|please|yes|sure|no|sorry|thanks|you)\b|你好|您好|谢谢|好的|麻烦|请|那)*"
+_GREETING: Final = (
+    r"(?i)(?:\W|\b(?:hi|hello|hey|dear|good|morning|afternoon|team|there|all|ok|okay|please|yes|sure|no|sorry|thanks|"
+    r"you)\b|你好|您好|谢谢|好的|麻烦|请|那)*"
+)
 DEFAULT_REASON: Final[dict[Language, str]] = {"en": "requested by the user", "zh": "用户要求"}
 
 
@@ -69,6 +83,8 @@ def said_before(request: Request) -> str:
 
 
 def _opens(clause: Phrase) -> bool:
+    if _command(clause):
+        return True
     return re.search(_MENTION, clause.spoken) is not None and re.search(_PAST, clause.spoken) is None
 
 

@@ -2,9 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-from graph.planner.entities import customer_span, sku_spans, warehouse_span
+from graph.planner.entities import FULL_ORDER_ID, customer_span, sku_spans, warehouse_span
 from graph.planner.intents.product_reference import Product, product_in, resolve
 from graph.planner.intents.single import told
 from graph.planner.knowledge import Intent, Known
@@ -15,29 +16,45 @@ from graph.planner.speech import POLITE, POLITE_ZH, conditional, is_question
 from graph.planner.steps import Call, Step
 
 _MAKE: Final = r"(?:create|place|make|enter|open|put in|set up|raise|start|add|book|submit|write up|new)"
+_ORDER_ZH: Final = (
+    r"(?:下单|下一?[个张]?(?:新)?订单|下[个了]?单|订购|订货|采购|购买|创建(?:一?[个张])?新?的?(?:销售)?订单|"
+    r"新建(?:一?[个张])?(?:销售)?订单|新增(?:一?[个张])?订单|录入(?:一?[个张])?新?订单|建(?:一?[个张])?新?订单|"
+    r"开(?:一?[个张])?新?订单|开单|买|订(?!单))"
+)
 _HEADS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"^{POLITE}{_MAKE}\s+(?:(?:a|an|the|one|another)\s+)?(?:new\s+)?(?:(?:sales|customer)\s+)?orders?\b(?!\s*[#:]?\s*(?:SO)?[0-9]{{5,}})",
-        rf"^{POLITE}(?:order|sell)\s+(?=(?:[\"“]|(?:the following|for|of)\b|{QUANTITY}(?![0-9])(?:\W+\w)|\S*[0-9]\S*\s*[x×*:]\s*[0-9]|NW))(?!#?[0-9]{{5,}}(?!\s*(?:x|×|\*|units|of)\b))",
-        rf"^{POLITE_ZH}(?:客户|顾客)?(?:\ufffb|[\s,]|要|想|想要|需要|给|为|帮|替)*"
-        r"(?:下单|下一?[个张]?(?:新)?订单|下[个了]?单|订购|订货|采购|购买|创建(?:一?[个张])?新?的?(?:销售)?订单|新建(?:一?[个张])?(?:销售)?订单|"
-        r"新增(?:一?[个张])?订单|录入(?:一?[个张])?新?订单|建(?:一?[个张])?新?订单|开(?:一?[个张])?新?订单|开单|买|订(?!单))",
+        (
+            rf"^{POLITE}{_MAKE}\s+(?:(?:a|an|the|one|another)\s+)?(?:new\s+)?(?:(?:sales|customer)\s+)?orders?\b"
+            r"(?!\s*[#:]?\s*(?:SO)?[0-9]{5,})"
+        ),
+        (
+            rf"^{POLITE}(?:order|sell)\s+(?!#?[0-9]{{5,}}(?!\s*(?:x|×|\*|units|of)\b))"
+            rf"(?=[\"“]|(?:the following|for|of)\b|{QUANTITY}(?![0-9])(?:\W+\w)|\S*[0-9]\S*\s*[x×*:]\s*[0-9]|NW)"
+        ),
+        rf"^{POLITE_ZH}(?:\ufffb|[\s,]|客户|顾客|要|想|给|为|帮|替)*{_ORDER_ZH}",
     )
 )
-_MENTION: Final = r"(?i)\b(?:create|place|make)\b[^,;.]*\border\b|(?:创建|新建)[^,。;]*订单|下单"
-_JUNK: Final = (
-    r"(?i)^(?:\s|[,;:.!?、。()]|\b(?:and|with|containing|of|for|the following|the|following|items?|lines?|products?|consisting|please|pls|thanks|"
-    r"thank you|also|plus|order|an?(?=\s+order)|to|from|by|it|should|contain|asap|urgently|customer|client)\b|商品|产品|内容|包括|包含|分别|请|谢谢|"
-    r"给|为|客户|顾客|的|和|以及|还有|及|一共|了|吧)+"
+_MENTION: Final = (
+    r"(?i)\b(?:create|place|make)\b[^,;.]*\border\b|\b(?:should|shall|may|can|must) (?:i|we) order\b"
+    r"|(?:创建|新建)[^,。;]*订单|下单"
 )
-_TAIL: Final = r"(?i)(?:\s|[,;:.!?、。()]|\b(?:and|for|please|pls|thanks|thank you|to|from|by|asap|customer|client|in|at)\b|给|为|客户|顾客|的|谢谢|吧|了|发货|从)+$"
+_JUNK: Final = (
+    r"(?i)^(?:\s|[,;:.!?、。()]|\b(?:and|with|containing|of|for|the following|the|following|items?|lines?|products?|"
+    r"consisting|please|pls|thanks|thank you|also|plus|order|an?(?=\s+order)|to|from|by|it|should|contain|asap|"
+    r"urgently|customer|client)\b|商品|产品|内容|包括|包含|分别|请|谢谢|给|为|客户|顾客|的|和|以及|还有|及|一共|了|吧)+"
+)
+_TAIL: Final = (
+    r"(?i)(?:\s|[,;:.!?、。()]|\b(?:and|for|please|pls|thanks|thank you|to|from|by|asap|customer|client|in|at)\b"
+    r"|给|为|客户|顾客|的|谢谢|吧|了|发货|从)+$"
+)
 _NOTE: Final = re.compile(
     r"(?i)[,;.(\s]*\b(?:with )?(?:a )?note\s*[:=]\s*(?P<n>.+)$|[,;。\s]*备注\s*[:为是]?\s*(?P<z>.+)$", re.DOTALL
 )
 _SPLIT: Final = re.compile(r"(?i),(?![0-9]{3}(?![0-9]))|[、;\n]|\b(?:and|plus)\b|&|\+|和|以及|还有|及|跟")
 _EACH: Final = re.compile(
-    rf"(?i)(?P<q>{QUANTITY})\s*(?:units?|pieces?|pcs)?\s*(?:of\s+)?each\b(?:\s+of)?|各(?:要|订)?\s*(?P<z>{QUANTITY})\s*(?:{MEASURE})?"
+    rf"(?i)(?P<q>{QUANTITY})\s*(?:units?|pieces?|pcs)?\s*(?:of\s+)?each\b(?:\s+of)?"
+    rf"|各(?:要|订)?\s*(?P<z>{QUANTITY})\s*(?:{MEASURE})?"
 )
 _UNIT: Final = rf"(?:\s*(?:[x×*:]|units?|pieces?|pcs|items?|boxes|box|cases|bottles|packs?|{MEASURE}))?(?:\s+of\b)?"
 _FIRST: Final = re.compile(rf"(?i)^\W*(?:x\s*)?(?P<q>{QUANTITY}){_UNIT}\s*(?P<p>.+)$")
@@ -99,6 +116,8 @@ class CreateOrder:
 
 
 def _opens(clause: Phrase) -> bool:
+    if re.search(FULL_ORDER_ID, clause.spoken, re.IGNORECASE):
+        return False
     return _head(clause) is not None or re.search(_MENTION, clause.spoken) is not None
 
 
@@ -119,7 +138,7 @@ def _read(request: Request) -> list[Intent]:
         return [
             told(
                 request.language,
-                "I have changed nothing. To place an order, say for example: Order 12 x NW-011 and 3 x NW-042 for ALFKI",
+                "I have changed nothing. To place an order, say for example: Order 12 x NW-011 for ALFKI",
                 "我没有做任何更改。要下单，请说，例如：「给 ALFKI 下单：NW-011 x 12，NW-042 x 3」",
             )
         ]
@@ -172,7 +191,7 @@ def _items(text: str) -> list[tuple[int, int]]:
         sku_first = bool(codes) and not re.search(QUANTITY, text[start : codes[0][0]])
         inner = [s for s, _ in codes[1:]] if sku_first else [e for _, e in codes[:-1]]
         edges = [start, *inner, end]
-        found += list(zip(edges, edges[1:], strict=False))
+        found += list(pairwise(edges))
     return found
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from graph.planner.entities import FULL_ORDER_ID, ORDER_ID, order_ids
+from graph.planner.entities import FULL_ORDER_ID, ORDER_ID, order_ids, sku_spans
 from graph.planner.intents.single import OneCall
 from graph.planner.knowledge import Intent
 from graph.planner.phrase import Phrase
@@ -13,9 +13,12 @@ from graph.planner.steps import Call
 
 _NAMED: Final = (
     rf"(?i)\border(?:'s)?\s*(?:number|no\.?|nr\.?|id)?\s*[:#]?\s*(?:{ORDER_ID})"
-    rf"|(?:订单|单号)\s*(?:号|编号)?\s*[:是为#]?\s*(?:{ORDER_ID})|(?:{ORDER_ID})\s*(?:号|这个|这张)?(?:订单|的订单|这单)"
+    rf"|(?:订单|单号)\s*(?:号|编号)?\s*[:是为#]?\s*(?:{ORDER_ID})|(?:{ORDER_ID})\s*(?:号|这个|这张)?(?:订单|这单)"
 )
-_READS: Final = rf"(?i)^{POLITE}{READ_EN}[^0-9]*(?:{ORDER_ID})\W*(?:[a-z ]*)?$|^[^0-9]*{READ_ZH}[^0-9]*(?:{ORDER_ID})|(?:{ORDER_ID})[^0-9]*{READ_ZH}"
+_READS: Final = (
+    rf"(?i)^{POLITE}{READ_EN}[^0-9]*(?:{ORDER_ID})\W*(?:[a-z ]*)?$"
+    rf"|^[^0-9]*{READ_ZH}[^0-9]*(?:{ORDER_ID})|(?:{ORDER_ID})[^0-9]*{READ_ZH}"
+)
 _BARE: Final = rf"(?i)^\W*(?:{ORDER_ID})\W*$"
 
 
@@ -23,7 +26,7 @@ def _opens(clause: Phrase) -> bool:
     text = clause.spoken
     if re.search(_NAMED, text) or re.search(FULL_ORDER_ID, text, re.IGNORECASE) or re.match(_BARE, text):
         return True
-    return re.search(_READS, text) is not None and not re.search(r"(?i)\borders\b|SKU|NW-?[0-9]", text)
+    return re.search(_READS, text) is not None and not re.search(r"(?i)\borders\b", text) and not sku_spans(text)
 
 
 def _read(request: Request) -> list[Intent]:

@@ -15,7 +15,10 @@ from graph.planner.steps import Call
 _STATUS: Final = (
     (
         ("pending", "confirmed"),
-        r"\b(?:open|outstanding|unshipped|undelivered|unfulfilled|not (?:yet )?shipped|active)\b|未完成|未发货|没发货|未结|进行中|在途前",
+        (
+            r"\b(?:open|outstanding|unshipped|undelivered|unfulfilled|not (?:yet )?shipped|active)\b"
+            r"|未完成|未发货|没发货|未结|进行中"
+        ),
     ),
     (("pending",), r"\b(?:pending|unconfirmed|awaiting confirmation)\b|待确认|待处理|未确认"),
     (("confirmed",), r"\bconfirmed\b|已确认|确认了的|待发货"),
@@ -28,7 +31,10 @@ _SHAPE: Final = (
     rf"(?i)^{POLITE}(?:{READ_EN}|(?:all|the|my|our|recent|latest|last|open|pending|confirmed|shipped|completed|delivered|"
     r"cancell?ed|outstanding|unshipped|today's|yesterday's)\b|orders\b|[\w. -]{2,40}?'s?\s)"
 )
-_LIMIT: Final = r"(?i)\b(?:last|latest|first|top|recent|newest|most recent|show(?: me)?)\s+(?P<n>[0-9]{1,3})\b(?:\s+\w+)?\s+orders|(?:最近|最新|前)(?:的)?(?P<z>[0-9]{1,3})(?:个|张|笔|条)"
+_LIMIT: Final = (
+    r"(?i)\b(?:last|latest|first|top|recent|newest|most recent|show(?: me)?)\s+(?P<n>[0-9]{1,3})\b(?:\s+\w+)?\s+orders"
+    r"|(?:最近|最新|前)(?:的)?(?P<z>[0-9]{1,3})(?:个|张|笔|条)"
+)
 
 
 def statuses(text: str) -> tuple[str, ...]:

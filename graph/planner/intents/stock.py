@@ -14,13 +14,14 @@ from graph.planner.speech import POLITE, READ_EN
 from graph.planner.steps import Call, Step
 
 _OPENS: Final = (
-    rf"(?i)^{POLITE}(?:{READ_EN}).*\b(?:stock|inventory|on hand|available|availability|(?:are|is) left|do we have|have we got|warehouse)\b"
-    r"|^(?:and |the )*(?:current )?(?:stock|inventory|availability)(?: level)? (?:of|for)\b|^[\w' -]+ (?:stock|inventory)(?: level)?\W*$"
+    rf"(?i)^{POLITE}(?:{READ_EN}).*\b(?:stock|inventory|on hand|available|availability|(?:are|is) left|do we have|"
+    r"have we got|warehouse)\b|^(?:and |the )*(?:current )?(?:stock|inventory|availability)(?: level)? (?:of|for)\b"
+    r"|^[\w' -]+ (?:stock|inventory)(?: level)?\W*$"
     r"|库存|存货|现货|有货|还有多少|还剩多少|剩多少|剩余|缺货吗"
 )
 _FILLER: Final = (
-    rf"(?i)^{POLITE}|\b(?:how|much|many|what(?:'s| is)?|show|check|tell|get|give|list|look|up|me|is|are|do|does|have|has|"
-    r"we|you|i|there|any|still|currently|now|units?|pieces?|of|for|the|in|on|our|current|stock|inventory|levels?|left|"
+    rf"(?i)^{POLITE}|\b(?:how|much|many|what(?:'s| is)?|show|check|tell|get|give|list|look|up|me|is|are|"
+    r"do|does|have|has|we|you|i|there|any|still|currently|now|units?|pieces?|of|for|the|in|on|our|current|stock|inventory|levels?|left|"
     r"hand|available|availability|got|right|at|with|status|quantity|amount|enough|and|also|then|please)\b"
     r"|请问|请|帮我|麻烦|查询|查看|查一下|查下|查|看一下|看看|看|告诉我|目前|现在|当前|有没有|还有|剩余|剩下|剩|多少|几个|情况|"
     r"库存量|库存|存货|现货|数量|仓库|商品|产品|可用|我们|一下|[还有几个件箱瓶货在里中的是吗呢么和能缺]"
