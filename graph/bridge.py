@@ -20,7 +20,17 @@ from langchain_core.tools import BaseTool
 from langchain_mcp_adapters.tools import load_mcp_tools
 from mcp import ClientSession, McpError
 
-from erp_mcp.contract import META_GRANT, META_RISK, BatchAnswer, Preview, Receipt, Risk, WriteAnswer, canonical_json
+from erp_mcp.contract import (
+    META_GRANT,
+    META_GRANTS,
+    META_RISK,
+    BatchAnswer,
+    Preview,
+    Receipt,
+    Risk,
+    WriteAnswer,
+    canonical_json,
+)
 from erp_mcp.errors import ErpError
 
 Json = dict[str, Any]
@@ -179,6 +189,24 @@ class Bridge:
         if answer.receipt is None:
             raise ErpError("grant_invalid", f"The ERP did not see the grant for {tool}.", "Check the ERP's server.")
         return answer.receipt
+
+    async def execute_together(self, calls: Sequence[tuple[Call, str]]) -> list[Receipt]:
+        """Carries out signed calls in one transaction of the ERP: all of them or none.
+
+        Args:
+            calls: each with its grant, in order.
+
+        Raises:
+            ErpError, LostAnswerError: as ``execute``; nothing was done.
+        """
+        body = {"calls": [{"tool": call.tool, "arguments": call.arguments} for call, _grant in calls]}
+        answer = BatchAnswer.model_validate(
+            await self._call("batch", body, {META_GRANTS: [grant for _call, grant in calls]})
+        )
+        receipts = [one.receipt for one in answer.answers if one.receipt is not None]
+        if len(receipts) != len(calls):
+            raise ErpError("grant_invalid", "The ERP did not see the grants.", "Check the ERP's server.")
+        return receipts
 
     async def _call(self, tool: str, arguments: Json, meta: Json | None = None) -> Json:
         session = self._session

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from checkpoints.records import ApprovalRow, Assurance, Decision, Proposal, Verdict
-from erp_mcp.contract import Preview
+from checkpoints.records import ApprovalRow, Assurance, Decision, Verdict
 from erp_mcp.errors import ErpError
-from graph.bridge import Call
 from graph.decisions import Answer
-from graph.render import why_not_showable
+from graph.proposals import Wanted, make_proposals
 from graph.run import Outcome
 from graph.services import Services
 
@@ -83,30 +81,10 @@ async def _prepare(
         )
     if answer.kind != "edit":
         return Decision(row.id, answer.kind, answer.digest, answer.reason)
-    replacement = await _replan(services, row, answer)
+    replacement = (await make_proposals([Wanted.edited(row, answer.args or {})], services))[0]
     if isinstance(replacement, ErpError):
         return Decided(row.id, "invalid", f"{replacement.message} {replacement.hint}".strip(), row)
     return Decision(row.id, "edit", answer.digest, replacement=replacement)
-
-
-async def _replan(services: Services, row: ApprovalRow, answer: Answer) -> Proposal | ErpError:
-    """The edited call as a proposal of its own; the tool stays what it was."""
-    arguments = answer.args or {}
-    try:
-        services.bridge.check(row.tool, arguments)
-    except ErpError as error:
-        return error
-    preview = (await services.bridge.plan([Call(row.tool, arguments)]))[0]
-    if isinstance(preview, Preview) and (why := why_not_showable(preview)):
-        return ErpError("not_showable", why)
-    if isinstance(preview, ErpError):
-        return preview
-    shown = preview.model_dump()
-    return Proposal(
-        row.thread_id, row.message_id, row.call_id, row.call, row.tool, row.proposed, arguments, shown, preview.digest,
-        services.policy.asks(row.tool, shown, row.requested_by), row.requested_by, row.request,
-        services.clock() + timedelta(days=services.settings.approval_days),
-    )  # fmt: skip
 
 
 def _decided(verdict: Verdict) -> Decided:
@@ -128,6 +106,8 @@ def _decided(verdict: Verdict) -> Decided:
 def _why_not(kind: str, row: ApprovalRow | None) -> str:
     if row is None:
         return "There is no such approval."
+    if kind == "paused":
+        return "Approvals are paused; nothing was decided. It still waits, and its deadline stands still."
     if kind == "wrong_thread":
         return f"It belongs to thread {row.thread_id}; nothing was decided."
     if kind == "expired":

@@ -41,6 +41,15 @@ class PendingError(CountersignError):
         self.pending = pending
 
 
+class PausedError(CountersignError):
+    """Approvals are paused: nothing is signed until somebody ends that."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "paused", "Approvals are paused; nothing is signed.", "Wait, or end the pause with: countersign resume-all"
+        )
+
+
 class NoAnswerError(CountersignError):
     """The ERP did not answer, so nobody knows whether the write took place. The approval stays approved."""
 

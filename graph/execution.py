@@ -1,14 +1,17 @@
-"""Carrying out one decided approval: the right is checked again, the grant is made now, the ERP does it once."""
+"""Carrying out decided approvals: the right is checked again, the grant is made now, the ERP does it once."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from checkpoints.records import ApprovalRow, Status
 from erp_mcp.contract import Receipt
 from erp_mcp.errors import ErpError
-from graph.bridge import LostAnswerError
-from graph.errors import NoAnswerError
+from graph.bridge import Call, LostAnswerError
+from graph.errors import NoAnswerError, PausedError
 from graph.services import Services
+
+T = TypeVar("T")
 
 FINAL_GRANT_ERRORS = frozenset({"grant_invalid", "grant_mismatch", "grant_required", "unknown_tool", "forbidden"})
 """Refusals that planning again would not mend."""
@@ -42,30 +45,80 @@ async def carry_out(row: ApprovalRow, services: Services) -> Settlement:
 
     Raises:
         NoAnswerError: the ERP did not answer twice; what it did is not known.
+        PausedError: nothing is signed just now.
     """
     if row.status != "approved":
         return Settlement(row, row.status, row.outcome)
-    refused = services.policy.forbids(row.decided_by or "", row.policy, row.requested_by)
+    refused = await _refused(row, services)
     if refused is not None:
-        return Settlement(row, "failed", {"code": "forbidden", "message": refused, "hint": "Ask for a new approval."})
+        return refused
+
+    async def send() -> Receipt:
+        return await services.bridge.execute(row.tool, row.arguments, services.sign(row))
+
     try:
-        receipt = await _answered(row, services)
+        receipt = await _answered(send, row)
     except ErpError as error:
-        status: Status = "failed" if error.code in FINAL_GRANT_ERRORS else "stale"
-        return Settlement(row, status, error.as_json()["error"])
+        return _not_done(row, error)
     return Settlement(row, "executed", receipt.model_dump())
 
 
-async def _answered(row: ApprovalRow, services: Services) -> Receipt:
+async def carry_out_together(rows: Sequence[ApprovalRow], services: Services) -> list[Settlement]:
+    """Executes the approvals of one message in one transaction of the ERP: all of them or none.
+
+    Raises:
+        NoAnswerError, PausedError: as ``carry_out``.
+    """
+    approved = [row for row in rows if row.status == "approved"]
+    settled = [Settlement(row, row.status, row.outcome) for row in rows if row.status != "approved"]
+    refused = [found for row in approved if (found := await _refused(row, services)) is not None]
+    if not approved:
+        return settled
+    if refused or any(one.status != "executed" for one in settled):
+        why = {
+            "code": "group_refused",
+            "message": "Another call of the group was not approved.",
+            "hint": "Tell the user.",
+        }
+        known = {one.row.id for one in refused}
+        return [*settled, *refused, *(Settlement(row, "failed", why) for row in approved if row.id not in known)]
+
+    async def send() -> list[Receipt]:
+        calls = [(Call(row.tool, row.arguments), services.sign(row)) for row in approved]
+        return await services.bridge.execute_together(calls)
+
+    try:
+        receipts = await _answered(send, approved[0])
+    except ErpError as error:
+        return [*settled, *(_not_done(row, error) for row in approved)]
+    done = zip(approved, receipts, strict=True)
+    return [*settled, *(Settlement(row, "executed", receipt.model_dump()) for row, receipt in done)]
+
+
+async def _refused(row: ApprovalRow, services: Services) -> Settlement | None:
+    """The right is looked at once more, at the moment of signing."""
+    if await services.look_up(services.ledger.is_paused):
+        raise PausedError
+    why = services.policy.forbids(row.decided_by or "", row.policy, row.requested_by)
+    if why is None:
+        return None
+    return Settlement(row, "failed", {"code": "forbidden", "message": why, "hint": "Ask for a new approval."})
+
+
+def _not_done(row: ApprovalRow, error: ErpError) -> Settlement:
+    return Settlement(row, "failed" if error.code in FINAL_GRANT_ERRORS else "stale", error.as_json()["error"])
+
+
+async def _answered(send: Callable[[], Awaitable[T]], row: ApprovalRow) -> T:
     """The ERP's answer. The same approval is sent once more where none came: the ERP does it once, whatever we send."""
     for attempt in (1, 2):
         try:
-            return await services.bridge.execute(row.tool, row.arguments, services.sign(row))
+            return await send()
         except LostAnswerError:
             continue
         except ErpError as error:
+            if error.code == "internal_error" or (attempt == 2 and error.code == "database_busy"):
+                break
             if attempt == 2 or error.code not in {"database_busy", "grant_expired"}:
-                if error.code in {"database_busy", "internal_error"}:
-                    break
                 raise
     raise NoAnswerError(row.id, row.tool)

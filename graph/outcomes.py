@@ -31,7 +31,7 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
     row = rows.get(decided.approval_id)
     if row is None or not (decided.recorded or repeated):
         return decided
-    if decided.outcome == "superseded":
+    if decided.outcome in {"superseded", "paused"}:
         return decided
     if row.status == "executed":
         done = "It was executed already; this is its receipt." if repeated else "Executed."

@@ -73,18 +73,19 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
         yield path, "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def markdown(preview: Preview, difference: Iterable[str] = ()) -> str:
+def markdown(preview: Preview, difference: Iterable[str] = (), notes: Iterable[str] = ()) -> str:
     """A preview for chat UIs and plain terminals.
 
     Args:
         preview: what would be done.
         difference: lines that say what moved since the approver last looked.
+        notes: what the agent's side adds, such as an identical approval that waits.
     """
     lines = [f"**{_escaped(visible(preview.summary))}**", ""]
     changed = [f"- {_escaped(line)}" for line in difference]
     if changed:
         lines += ["Changed since you looked:", *changed, ""]
-    lines += [f"- ⚠ {_escaped(visible(warning))}" for warning in preview.warnings]
+    lines += [f"- ⚠ {_escaped(visible(warning))}" for warning in [*notes, *preview.warnings]]
     for heading, rows in sections(preview):
         if rows:
             lines += ["", f"{heading}:", *("- " + _escaped(" ".join(cell for cell in row if cell)) for row in rows)]
@@ -105,7 +106,7 @@ def card_html(approval: "Approval") -> str:
         f"<b>{_html(preview.summary)}</b>",
         f"<div>{_html(approval.tool)} · asked by {_html(approval.requested_by)} · {_html(approval.status)}</div>",
     ]
-    parts += [f"<div>⚠ {_html(warning)}</div>" for warning in preview.warnings]
+    parts += [f"<div>⚠ {_html(warning)}</div>" for warning in [*approval.notes, *preview.warnings]]
     for heading, rows in sections(preview):
         if rows:
             body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)

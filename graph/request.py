@@ -34,13 +34,14 @@ def _action(row: ApprovalRow, old: ApprovalRow | None) -> Json:
         "name": row.tool,
         "args": row.arguments,
         "arguments": row.arguments,  # Agent Inbox reads this name
-        "description": markdown(preview, moved),
+        "description": markdown(preview, moved, row.notes),
         "approval_id": row.id,
         "digest": row.digest,
         "expires_at": row.expires_at.isoformat(),
         "created_at": row.created_at.isoformat(),
         "supersedes": row.supersedes or "",
         "difference": moved,
+        "notes": list(row.notes),
     }
 
 

@@ -39,6 +39,7 @@ class Approval:
         created_at, expires_at: UTC.
         decided_by, reason, outcome: what came of it, once something did.
         supersedes: the approval that this one asks again for.
+        notes: what the agent's side adds for the approver.
     """
 
     approval_id: str
@@ -56,6 +57,7 @@ class Approval:
     reason: str | None = None
     outcome: Json | None = None
     supersedes: str | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, row: ApprovalRow) -> "Approval":
@@ -63,7 +65,7 @@ class Approval:
         return cls(
             row.id, row.thread_id, row.tool, row.arguments, row.digest, Preview.model_validate(row.preview), row.status,
             row.requested_by, row.request, row.created_at, row.expires_at, row.decided_by, row.reason, row.outcome,
-            row.supersedes,
+            row.supersedes, row.notes,
         )  # fmt: skip
 
     def as_json(self) -> Json:
@@ -73,13 +75,13 @@ class Approval:
             "digest": self.digest, "preview": self.preview.model_dump(), "status": self.status,
             "requested_by": self.requested_by, "created_at": self.created_at.isoformat(),
             "expires_at": self.expires_at.isoformat(), "decided_by": self.decided_by, "reason": self.reason,
-            "supersedes": self.supersedes,
+            "supersedes": self.supersedes, "notes": list(self.notes),
         }  # fmt: skip
 
     def _repr_mimebundle_(self, **_kwargs: Any) -> Mapping[str, str]:
         from graph.render import card_html, markdown
 
-        return {"text/plain": markdown(self.preview), "text/html": card_html(self)}
+        return {"text/plain": markdown(self.preview, notes=self.notes), "text/html": card_html(self)}
 
 
 @dataclass(frozen=True)

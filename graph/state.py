@@ -23,12 +23,14 @@ class State(TypedDict, total=False):
         requested_by: who asks.
         step: where the graph goes next.
         request: what ``approve`` shows, with approval ids and digests.
+        together: whether the gated calls of a message run all or nothing.
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(merge_messages)]
     requested_by: Annotated[str, last]
     step: Annotated[Step, last]
     request: Annotated[dict[str, Any], last]
+    together: Annotated[bool, last]
 
 
 class Input(TypedDict, total=False):
@@ -36,3 +38,4 @@ class Input(TypedDict, total=False):
 
     messages: list[AnyMessage]
     requested_by: str
+    together: bool

@@ -100,10 +100,22 @@ def _call(name: str, *arguments: Any, **named: Any) -> Any:
 
 
 def start_thread(
-    text: str, *, thread_id: str | None = None, requested_by: str | None = None, supersede: bool = False
+    text: str,
+    *,
+    thread_id: str | None = None,
+    requested_by: str | None = None,
+    supersede: bool = False,
+    all_or_nothing: bool = False,
 ) -> Run:
     """One turn of a conversation; see ``Agent.start``."""
-    run: Run = _call("start", text, thread_id=thread_id, requested_by=requested_by, supersede=supersede)
+    run: Run = _call(
+        "start",
+        text,
+        thread_id=thread_id,
+        requested_by=requested_by,
+        supersede=supersede,
+        all_or_nothing=all_or_nothing,
+    )
     return run
 
 

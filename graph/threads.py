@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command, Interrupt
@@ -12,8 +12,8 @@ from langgraph.types import Command, Interrupt
 from checkpoints.records import Assurance
 from graph.build import Agent as Graph
 from graph.decisions import Answer
-from graph.desk import Decided, decide
-from graph.errors import CountersignError, PendingError
+from graph.desk import Decided, decide, renamed
+from graph.errors import CountersignError, PausedError, PendingError
 from graph.execution import carry_out
 from graph.leasing import leased
 from graph.nodes.approve import NUDGE
@@ -42,7 +42,13 @@ class Agent:
     # -- entrances -------------------------------------------------------------------------------------------------
 
     async def start(
-        self, text: str, *, thread_id: str | None = None, requested_by: str | None = None, supersede: bool = False
+        self,
+        text: str,
+        *,
+        thread_id: str | None = None,
+        requested_by: str | None = None,
+        supersede: bool = False,
+        all_or_nothing: bool = False,
     ) -> Run:
         """One turn of a conversation: the answer, or what waits for a person.
 
@@ -51,6 +57,7 @@ class Agent:
             thread_id: an existing conversation; a new one if left out.
             requested_by: who says it.
             supersede: withdraw what still waits in this thread instead of refusing the message.
+            all_or_nothing: run the gated calls of one message in one transaction of the ERP, once all are approved.
 
         Raises:
             PendingError: the thread waits for a person; the message was not taken.
@@ -60,7 +67,8 @@ class Agent:
             raise CountersignError(
                 "empty_message", "There is nothing to do: the message is empty.", "Say what you want."
             )
-        return await self._begin([HumanMessage(text, id=_new_id())], thread_id, requested_by, supersede)
+        state = {"messages": [HumanMessage(text, id=_new_id())], "together": all_or_nothing}
+        return await self._begin(state, thread_id, requested_by, supersede)
 
     async def call(
         self,
@@ -81,7 +89,7 @@ class Agent:
         words = HumanMessage(f"call {tool}", id=_new_id())
         call = {"name": tool, "args": args or {}, "id": f"call_{uuid.uuid4().hex}", "type": "tool_call"}
         spoken = AIMessage("", tool_calls=[call], name=CALL_TOOL, id=_new_id())
-        return await self._begin([words, spoken], thread_id, requested_by, supersede)
+        return await self._begin({"messages": [words, spoken]}, thread_id, requested_by, supersede)
 
     async def resume(self, thread_id: str, *answers: Answer, assurance: Assurance = "asserted") -> Run:
         """Gives decisions to what waits, and says what came of them.
@@ -128,14 +136,14 @@ class Agent:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _begin(
-        self, messages: Sequence[BaseMessage], thread_id: str | None, requested_by: str | None, supersede: bool
+        self, state: dict[str, Any], thread_id: str | None, requested_by: str | None, supersede: bool
     ) -> Run:
         thread = thread_id or _new_id()
-        state = {"messages": list(messages), "requested_by": requested_by or self.services.settings.user}
+        asked = state | {"requested_by": requested_by or self.services.settings.user}
         async with leased(self.services, thread):
             if thread_id is not None:
                 await self._make_room(thread, supersede)
-            place = await self._invoke(thread, state)
+            place = await self._invoke(thread, asked)
         return await self._report(thread, place)
 
     async def _make_room(self, thread_id: str, supersede: bool) -> None:
@@ -156,10 +164,18 @@ class Agent:
         }
         if any(one.recorded or one.approval_id in repeated or one.outcome == "expired" for one in decided):
             async with leased(self.services, thread_id):
-                place = await self._carry_on(thread_id)
+                place, decided = await self._carry_on_unless_paused(thread_id, decided)
         else:
             place = await self._look(thread_id)
         return await self._report(thread_id, place, decided, repeated)
+
+    async def _carry_on_unless_paused(self, thread_id: str, decided: list[Decided]) -> tuple[Place, list[Decided]]:
+        """A decision that came just before a pause stands; it is carried out once the pause ends."""
+        try:
+            return await self._carry_on(thread_id), decided
+        except PausedError as pause:
+            paused = [renamed(one, "paused", f"{one.note} {pause.message} {pause.hint}") for one in decided]
+            return await self._look(thread_id), paused
 
     async def _report(
         self, thread_id: str, place: Place, decided: Sequence[Decided] = (), repeated: Collection[str] = ()

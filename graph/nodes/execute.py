@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from checkpoints.records import ApprovalRow
-from graph.execution import Settlement, carry_out
+from graph.execution import Settlement, carry_out, carry_out_together
 from graph.messages import open_calls, result_message
 from graph.results import settled_text
 from graph.state import State
@@ -29,11 +29,13 @@ async def execute(state: State, turn: Turn) -> dict[str, Any]:
     rows = await services.look_up(services.ledger.latest, list(gated))
     if any(row.status == "pending" for row in rows.values()):
         return {"step": "propose"}
+    ready = [rows[key] for key, call in gated.items() if key in rows and _is_ready(rows[key], call)]
     settled: list[Settlement] = []
     try:
-        for key, call in gated.items():
-            row = rows.get(key)
-            if row is not None and (row.status != "approved" or row.proposed == call["args"]):
+        if any(row.together for row in ready):
+            settled = await carry_out_together(ready, services) if len(ready) == len(gated) else []
+        else:
+            for row in ready:
                 settled.append(await carry_out(row, services))
     finally:
         if settled:
@@ -45,6 +47,11 @@ async def execute(state: State, turn: Turn) -> dict[str, Any]:
         if key in after and after[key].status != "stale"
     ]
     return {"messages": results, "request": {}, "step": "model" if len(results) == len(calls) else "propose"}
+
+
+def _is_ready(row: ApprovalRow, call: ToolCall) -> bool:
+    """Whether what was decided is the call that stands here: forged arguments are proposed again, never run."""
+    return row.status != "approved" or row.proposed == call["args"]
 
 
 def _result(message: AIMessage, call: ToolCall, row: ApprovalRow) -> ToolMessage:

@@ -1,19 +1,16 @@
 """propose: plans each write of the message and opens an approval for it; nobody is asked about what cannot be done."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
 from checkpoints.records import ApprovalRow, Proposal
-from erp_mcp.contract import Preview
 from erp_mcp.errors import ErpError
-from graph.bridge import Call
 from graph.messages import open_calls, result_message
-from graph.render import why_not_showable
+from graph.proposals import Wanted, make_proposals
 from graph.request import build_request
-from graph.results import error_text
+from graph.results import error_text, settled_text
 from graph.state import State
 from graph.turn import Turn
 
@@ -53,11 +50,20 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
     keys = [turn.key(message, call) for call in gated]
     known = await services.look_up(services.ledger.latest, keys)
     asked = [_Asked(call, key, known.get(key)) for call, key in zip(gated, keys, strict=True)]
-    proposals, errors = await _plan(state, message, [one for one in asked if not one.is_settled], turn)
+    refused = await _refused_before(state, message, asked, turn)
+    fresh = [one for one in asked if not one.is_settled and one.key not in refused]
+    made = await make_proposals([_wanted(state, message, one, turn) for one in fresh], services) if fresh else []
+    answered = [
+        result_message(message, one.call, settled_text(refused[one.key])) for one in asked if one.key in refused
+    ]
+    for one, outcome in zip(fresh, made, strict=True):
+        if isinstance(outcome, ErpError):
+            answered.append(result_message(message, one.call, error_text(outcome), error=True))
+    proposals = [outcome for outcome in made if isinstance(outcome, Proposal)]
     rows = await services.off_loop(services.ledger.open, proposals) if proposals else []
     waiting = [row for row in rows if row.status == "pending"]
     decided = any(one.is_settled for one in asked) or len(waiting) < len(rows)
-    update: dict[str, Any] = {"messages": errors, "step": "execute" if decided else "model"}
+    update: dict[str, Any] = {"messages": answered, "step": "execute" if decided else "model"}
     if waiting:
         update |= {"request": await request_for(waiting, turn), "step": "approve"}
     return update
@@ -70,38 +76,41 @@ async def request_for(waiting: list[ApprovalRow], turn: Turn, note: str = "") ->
     return build_request(waiting, before, note)
 
 
-async def _plan(
-    state: State, message: AIMessage, asked: list[_Asked], turn: Turn
-) -> tuple[list[Proposal], list[ToolMessage]]:
-    """Plans in the message's order, so that a later preview sees what an earlier call would do."""
-    bridge, errors, sound = turn.services.bridge, [], []
-    for one in asked:
-        try:
-            bridge.check(one.call["name"], one.arguments)
-            sound.append(one)
-        except ErpError as error:
-            errors.append(result_message(message, one.call, error_text(error), error=True))
-    previews = await bridge.plan([Call(one.call["name"], one.arguments) for one in sound]) if sound else []
-    proposals = []
-    for one, preview in zip(sound, previews, strict=True):
-        if isinstance(preview, Preview) and (why := why_not_showable(preview)):
-            preview = ErpError("not_showable", why, "Split it into smaller calls.")
-        if isinstance(preview, ErpError):
-            errors.append(result_message(message, one.call, error_text(preview), error=True))
-        else:
-            proposals.append(_proposal(state, message, one, preview, turn))
-    return proposals, errors
-
-
-def _proposal(state: State, message: AIMessage, one: _Asked, preview: Preview, turn: Turn) -> Proposal:
-    requested_by = state.get("requested_by") or turn.login or turn.services.settings.user
-    return Proposal(
+def _wanted(state: State, message: AIMessage, one: _Asked, turn: Turn) -> Wanted:
+    return Wanted(
         thread_id=turn.thread_id, message_id=message.id or "", call_id=one.call["id"] or "", call=one.key,
-        tool=one.call["name"], proposed=one.call["args"], arguments=one.arguments, preview=preview.model_dump(),
-        digest=preview.digest, requested_by=requested_by, request=_words(state, message),
-        policy=turn.services.policy.asks(one.call["name"], preview.model_dump(), requested_by),
-        expires_at=turn.services.clock() + timedelta(days=turn.services.settings.approval_days),
+        tool=one.call["name"], proposed=one.call["args"], arguments=one.arguments,
+        requested_by=state.get("requested_by") or turn.login or turn.services.settings.user,
+        request=_words(state, message), together=bool(state.get("together")),
     )  # fmt: skip
+
+
+async def _refused_before(state: State, message: AIMessage, asked: list[_Asked], turn: Turn) -> dict[str, ApprovalRow]:
+    """Calls that repeat what a person refused earlier in this turn: answered from the ledger, not asked again."""
+    earlier = _earlier_in_turn(state, message)
+    if not earlier or all(one.row is not None for one in asked):
+        return {}
+    rows = await turn.services.look_up(turn.services.ledger.of_thread, turn.thread_id, "rejected")
+    refused = [row for row in rows if row.message_id in earlier]
+    return {
+        one.key: row
+        for one in asked
+        for row in refused
+        if one.row is None and (row.tool, row.proposed) == (one.call["name"], one.call["args"])
+    }
+
+
+def _earlier_in_turn(state: State, message: AIMessage) -> set[str]:
+    """The model's messages between the user's last words and this one."""
+    spoken: set[str] = set()
+    for earlier in state["messages"]:
+        if earlier.id == message.id:
+            break
+        if isinstance(earlier, HumanMessage):
+            spoken.clear()
+        elif isinstance(earlier, AIMessage) and earlier.id:
+            spoken.add(earlier.id)
+    return spoken
 
 
 def _words(state: State, message: AIMessage) -> str:

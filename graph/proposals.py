@@ -1,0 +1,102 @@
+"""From a gated call to a proposal that a person can sign: checked, planned, shown whole, and measured by the policy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from checkpoints.records import ApprovalRow, Proposal
+from erp_mcp.contract import Preview
+from erp_mcp.errors import ErpError
+from graph.bridge import Call
+from graph.render import why_not_showable
+from graph.services import Services
+
+Json = dict[str, Any]
+
+AMOUNT_SCALE: Final = 10_000
+"""The ledger keeps amounts in ten-thousandths: no currency has more than four places."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A gated call that somebody has to sign.
+
+    Args:
+        thread_id, message_id, call_id, call: where it stands; ``call`` is the hash of the three.
+        tool: the tool's name.
+        proposed: the arguments as the model gave them.
+        arguments: what would run.
+        requested_by, request: who asks, in which words.
+        together: whether it runs with the others of its message, all or nothing.
+    """
+
+    thread_id: str
+    message_id: str
+    call_id: str
+    call: str
+    tool: str
+    proposed: Json
+    arguments: Json
+    requested_by: str
+    request: str
+    together: bool = False
+
+    @classmethod
+    def edited(cls, row: ApprovalRow, arguments: Json) -> "Wanted":
+        """The call of an approval with an approver's arguments; the tool stays what it was."""
+        return cls(
+            row.thread_id, row.message_id, row.call_id, row.call, row.tool, row.proposed, arguments, row.requested_by,
+            row.request, row.together,
+        )  # fmt: skip
+
+
+async def make_proposals(wanted: Sequence[Wanted], services: Services) -> list[Proposal | ErpError]:
+    """Plans calls in their order, so that a later preview sees what an earlier call would do.
+
+    Returns:
+        A proposal per call, or why it cannot be done: nobody is asked to approve that.
+    """
+    made: dict[int, Proposal | ErpError] = {}
+    for place, one in enumerate(wanted):
+        try:
+            services.bridge.check(one.tool, one.arguments)
+        except ErpError as error:
+            made[place] = error
+    sound = [place for place in range(len(wanted)) if place not in made]
+    previews = await services.bridge.plan([Call(wanted[place].tool, wanted[place].arguments) for place in sound])
+    for place, preview in zip(sound, previews, strict=True):
+        made[place] = preview if isinstance(preview, ErpError) else await _proposal(wanted[place], preview, services)
+    return [made[place] for place in range(len(wanted))]
+
+
+async def _proposal(one: Wanted, preview: Preview, services: Services) -> Proposal | ErpError:
+    unshowable = why_not_showable(preview)
+    if unshowable is not None:
+        return ErpError("not_showable", unshowable, "Split it into smaller calls.")
+    shown = preview.model_dump()
+    return Proposal(
+        thread_id=one.thread_id, message_id=one.message_id, call_id=one.call_id, call=one.call, tool=one.tool,
+        proposed=one.proposed, arguments=one.arguments, preview=shown, digest=preview.digest,
+        policy=services.policy.asks(one.tool, shown, one.requested_by), requested_by=one.requested_by,
+        request=one.request, expires_at=services.clock() + timedelta(days=services.settings.approval_days),
+        amount=largest_amount(preview), notes=await _twins(one, preview, services), together=one.together,
+    )  # fmt: skip
+
+
+async def _twins(one: Wanted, preview: Preview, services: Services) -> tuple[str, ...]:
+    """Says so where the very same already waits: approving both would do it twice."""
+    twins = await services.look_up(services.ledger.twins, preview.digest)
+    return tuple(
+        f"The same already waits as {twin.id}, asked by {twin.requested_by}." for twin in twins if twin.call != one.call
+    )
+
+
+def largest_amount(preview: Preview) -> int | None:
+    """The largest amount in a preview, without its sign, in ten-thousandths of its currency; None where there is none.
+
+    It is the figure that the inbox is filtered by and that limits per day add up.
+    """
+    amounts = [abs(Decimal(money.amount)) for money in preview.money]
+    return int(max(amounts) * AMOUNT_SCALE) if amounts else None
