@@ -52,13 +52,16 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
     asked = [_Asked(call, key, known.get(key)) for call, key in zip(gated, keys, strict=True)]
     refused = await _refused_before(state, message, asked, turn)
     fresh = [one for one in asked if not one.is_settled and one.key not in refused]
-    made = await make_proposals([_wanted(state, message, one, turn) for one in fresh], services) if fresh else []
+    made = await make_proposals([_wanted(state, message, one, turn) for one in fresh], services)
+    made = _all_or_nothing(made) if state.get("together") else made
     answered = [
         result_message(message, one.call, settled_text(refused[one.key])) for one in asked if one.key in refused
     ]
-    for one, outcome in zip(fresh, made, strict=True):
-        if isinstance(outcome, ErpError):
-            answered.append(result_message(message, one.call, error_text(outcome), error=True))
+    answered += [
+        result_message(message, one.call, error_text(outcome), error=True)
+        for one, outcome in zip(fresh, made, strict=True)
+        if isinstance(outcome, ErpError)
+    ]
     proposals = [outcome for outcome in made if isinstance(outcome, Proposal)]
     rows = await services.off_loop(services.ledger.open, proposals) if proposals else []
     waiting = [row for row in rows if row.status == "pending"]
@@ -74,6 +77,14 @@ async def request_for(waiting: list[ApprovalRow], turn: Turn, note: str = "") ->
     superseded = [row.supersedes for row in waiting if row.supersedes]
     before = await turn.services.look_up(turn.services.ledger.get_all, superseded) if superseded else {}
     return build_request(waiting, before, note)
+
+
+def _all_or_nothing(made: list[Proposal | ErpError]) -> list[Proposal | ErpError]:
+    """Where one call of a group cannot be done, nobody is asked about the others."""
+    if not any(isinstance(one, ErpError) for one in made):
+        return made
+    others = ErpError("group_refused", "Another call of the group cannot be done.", "Correct it, then call all again.")
+    return [one if isinstance(one, ErpError) else others for one in made]
 
 
 def _wanted(state: State, message: AIMessage, one: _Asked, turn: Turn) -> Wanted:
