@@ -39,4 +39,4 @@ def _words(call: Call, answer: Result, language: Language) -> str:
     describer = _DESCRIBERS.get(call.tool)
     if describer is None or not answer.body:
         return plain(answer)
-    return describer(answer.body, language) or plain(answer)
+    return describer(call, answer.body, language) or plain(answer)

@@ -3,8 +3,9 @@
 from typing import Final
 
 from erp_mcp.contract import JsonObject
-from graph.planner.answers.shapes import first, money, rows
+from graph.planner.answers.shapes import first, moment, money, rows
 from graph.planner.phrase import Language
+from graph.planner.steps import Call
 
 SHOWN: Final = 10
 """Rows of a list that an answer shows; the total is always said."""
@@ -22,13 +23,13 @@ def status_text(status: str, language: Language) -> str:
     return _STATUS_ZH.get(status, status) if language == "zh" else status
 
 
-def order(body: JsonObject, language: Language) -> str:
+def order(call: Call, body: JsonObject, language: Language) -> str:
     """One order with its lines."""
     number = first(body, "order_id", "id", "order_number")
     if not number:
         return ""
     zh = language == "zh"
-    who, when = _customer(body), first(body, "placed_at", "business_date", "order_date", "date", "created_at")
+    who, when = _customer(body), moment(first(body, "placed_at", "business_date", "order_date", "date", "created_at"))
     state = status_text(first(body, "status"), language)
     head = f"订单 {number}：{state}" if zh else f"Order {number}: {state}"
     if who:
@@ -40,17 +41,20 @@ def order(body: JsonObject, language: Language) -> str:
     return "\n".join([head, *lines, *([f"{'合计' if zh else 'Total'}: {total}"] if total else [])])
 
 
-def listed(body: JsonObject, language: Language) -> str:
-    """A list of orders: the first rows, and how many there are."""
+def listed(call: Call, body: JsonObject, language: Language) -> str:
+    """A list of orders: the first rows, and how many there are of the status that was asked for."""
     found = rows(body, "items", "orders", "result")
     total = first(body, "total", "total_count") or str(len(found))
+    status = str(call.arguments.get("status", ""))
     zh = language == "zh"
+    kind = f"{status_text(status, language)}的" if zh and status else f"{status} " if status else ""
     if not found:
-        return "没有符合条件的订单。" if zh else "No orders match."
+        return f"没有{kind}订单符合条件。" if zh else f"No {kind}orders match."
     lines = [_summary(row, language) for row in found[:SHOWN]]
     if len(found) > SHOWN or (total.isdigit() and int(total) > len(lines)):
         lines.append(f"（显示前 {len(lines)} 个，共 {total} 个）" if zh else f"(the first {len(lines)} of {total})")
-    return "\n".join([f"共 {total} 个订单：" if zh else f"{total} order{'s' if total != '1' else ''}:", *lines])
+    head = f"共 {total} 个{kind}订单：" if zh else f"{total} {kind}order{'s' if total != '1' else ''}:"
+    return "\n".join([head, *lines])
 
 
 def _customer(body: JsonObject) -> str:

@@ -3,6 +3,7 @@
 The planner must go on answering when a result gains, loses or renames a field, so nothing here raises.
 """
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -18,6 +19,20 @@ def first(body: JsonObject, *names: str) -> str:
         if value not in (None, "", [], {}) and not isinstance(value, list):
             return str(value)
     return ""
+
+
+def inner(body: JsonObject, name: str) -> JsonObject:
+    """The object under this name; empty where there is none."""
+    value = body.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def moment(text: str) -> str:
+    """An ISO time as people read it: the minute, and for midnight (imported orders) the day alone."""
+    found = re.fullmatch(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2})\S*", text)
+    if not found:
+        return text
+    return found[1] if found[2] == "00:00" else f"{found[1]} {found[2]}"
 
 
 def rows(body: JsonObject, *names: str) -> list[JsonObject]:

@@ -3,9 +3,10 @@
 from erp_mcp.contract import JsonObject
 from graph.planner.answers.shapes import first, money, rows, stock_rows
 from graph.planner.phrase import Language
+from graph.planner.steps import Call
 
 
-def stock(body: JsonObject, language: Language) -> str:
+def stock(call: Call, body: JsonObject, language: Language) -> str:
     """On hand, reserved and available, for each warehouse."""
     found = stock_rows(body)
     if not found:
@@ -21,7 +22,7 @@ def stock(body: JsonObject, language: Language) -> str:
     return "\n".join([f"{head}{'：' if zh else ':'}", *lines])
 
 
-def product(body: JsonObject, language: Language) -> str:
+def product(call: Call, body: JsonObject, language: Language) -> str:
     """Name, price, and the rest as the ERP names it."""
     sku = first(body, "sku")
     if not sku:
@@ -35,7 +36,7 @@ def product(body: JsonObject, language: Language) -> str:
             lines.append(f"{label_zh if zh else name.capitalize()}: {value}")
     if body.get("discontinued") is True:
         lines.append("已停产，不能再订购。" if zh else "Discontinued: it cannot be ordered.")
-    lines += [_tier(tier, zh=zh) for tier in rows(body, "tiers", "price_tiers")]
+    lines += [_tier(tier, first(body, "currency"), zh=zh) for tier in rows(body, "tiers", "price_tiers")]
     return "\n".join(lines)
 
 
@@ -46,9 +47,7 @@ def _level(row: JsonObject, *, zh: bool) -> str:
     return f"- {place + ': ' if place else ''}{', '.join(parts)}"
 
 
-def _tier(tier: JsonObject, *, zh: bool) -> str:
+def _tier(tier: JsonObject, currency: str, *, zh: bool) -> str:
     least = first(tier, "min_quantity", "from_quantity", "quantity")
-    price = money(tier, "net_unit_price", "unit_price", "price")
-    percent = first(tier, "discount", "discount_percent")
-    value = price or percent
-    return f"- {'满' if zh else 'from '}{least}: {value}" if least and value else f"- {tier}"
+    price = " ".join(filter(None, (first(tier, "unit_price", "net_unit_price", "price"), currency)))
+    return f"- 满 {least}：{price}" if zh else f"- from {least}: {price}"

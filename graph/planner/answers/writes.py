@@ -3,7 +3,7 @@
 from typing import Final
 
 from erp_mcp.contract import JsonObject
-from graph.planner.answers.shapes import first, money
+from graph.planner.answers.shapes import first, inner, moment, money
 from graph.planner.phrase import Language
 from graph.planner.steps import Call
 
@@ -31,31 +31,33 @@ _OUTCOMES: Final[dict[str, tuple[str, str]]] = {
 
 
 def describe_write(call: Call, body: JsonObject, language: Language) -> str:
-    """The outcome with its reason; for what was done, what it was and who approved it."""
+    """The outcome with its reason; for what was done, what it was and who approved it.
+
+    ``arguments`` in the answer are those that the approver changed the call to.
+    """
+    changed = body.get("arguments")
+    call = Call(call.tool, changed) if isinstance(changed, dict) else call
     outcome = first(body, "outcome", "status")
     zh = language == "zh"
     if outcome in _DONE:
         return _done(call, body, outcome, zh=zh)
     known = _OUTCOMES.get(outcome)
     text = known[zh] if known else (f"未执行（{outcome}）" if zh else f"Not done ({outcome})")
-    named = f"{_what(call, zh=zh)}：{text}" if zh else f"{_what(call, zh=zh)}. {text}"
-    why = first(body, "reason", "decision_reason", "message")
-    stop = "。" if zh else "."
-    return (f"{named}{'：' if zh else ': '}{why}" if why else named).rstrip(".。") + stop
+    why = first(body, "reason", "decision_reason") or ("" if known else first(body, "message"))
+    parts = (f"{_what(call, zh=zh)}：{text}", "：", "。") if zh else (f"{_what(call, zh=zh)}. {text}", ": ", ".")
+    return (parts[0] + (parts[1] + why if why else "")).rstrip(".。") + parts[2]
 
 
 def _done(call: Call, body: JsonObject, outcome: str, *, zh: bool) -> str:
-    receipt = body.get("receipt") if isinstance(body.get("receipt"), dict) else body
-    receipt = receipt if isinstance(receipt, dict) else {}
-    result = receipt.get("result") if isinstance(receipt.get("result"), dict) else {}
-    lines = [_sentence(call, result if isinstance(result, dict) else {}, zh=zh)]
+    receipt = inner(body, "receipt") or body
+    lines = [_sentence(call, inner(receipt, "result"), zh=zh)]
     if outcome == "already_executed":
         lines.append("（此前已执行过，没有重复执行。）" if zh else "(It had been done before, and was not done twice.)")
     approver, when, number = (first(receipt, name) for name in ("approver", "executed_at", "approval_id"))
     if approver or number:
         parts = [
-            (f"审批人 {approver}" if zh else f"approved by {approver}") if approver else "",
-            (f"执行时间 {when}" if zh else f"executed {when}") if when else "",
+            (f"审批人 {approver}" if zh else f"Approved by {approver}") if approver else "",
+            (f"执行时间 {moment(when)}" if zh else f"executed {moment(when)}") if when else "",
             (f"审批编号 {number}" if zh else f"approval {number}") if number else "",
         ]
         lines.append(("，" if zh else ", ").join(filter(None, parts)) + ("。" if zh else "."))
@@ -71,7 +73,7 @@ def _sentence(call: Call, result: JsonObject, *, zh: bool) -> str:
         worth = (f"，合计 {total}" if zh else f", total {total}") if total else ""
         return f"已创建订单 {number}{worth}。" if zh else f"Done: order {number} is placed{worth}."
     if call.tool == "adjust_stock":
-        sku, delta = call.arguments.get("sku", ""), call.arguments.get("delta", "")
+        sku, delta = first(result, "sku") or call.arguments.get("sku", ""), call.arguments.get("delta", "")
         signed = f"+{delta}" if not str(delta).startswith("-") else str(delta)
         after = first(result, "on_hand", "on_hand_after", "after")
         now = (f"，现有库存 {after}" if zh else f"; on hand now {after}") if after else ""

@@ -28,7 +28,7 @@ def test_an_order_that_does_not_exist_is_not_cancelled() -> None:
     turn = talk("cancel 99999 and take 2 of NW-011 out of stock, damaged", _failing("get_order", error))
     assert [name for name, _ in turn.writes] == ["adjust_stock"]
     assert "There is no order '99999'." in turn.answer
-    assert "Call list_orders" in turn.answer
+    assert "list the orders" in turn.answer
 
 
 def test_candidates_of_an_ambiguous_look_up_are_listed() -> None:

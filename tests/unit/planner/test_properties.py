@@ -23,8 +23,8 @@ WRITE_VERB = re.compile(
 VOCABULARY = (
     "cancel order 11074 SO19980506-11074 NW-011 NW 011 stock of take out 5 -5 add to don't not if ? , . \n : ( ) "
     "\" “ ” ' x × ALFKI for from and then please a dozen half 12 1998-05-06 May yesterday set by reason because "
-    "取消 订单 库存 减少 增加 不要 如果 给 下单 一打 半打 十二 个 ， 。 ？ 了 吗 把 并 和 上个月 １１０７４ ＮＷ－０１１ "
-    "show list orders what is"
+    "取消 订单 库存 减少 增加 不要 如果 给 下单 一打 半打 十二 个 ， 。 ？ 了 吗 把 并 和 上个月 １１０７４ "
+    "ＮＷ－０１１ show list orders what is"
 )
 WORDS = st.sampled_from(VOCABULARY.split(" "))
 PIECES = [
