@@ -20,6 +20,7 @@ from erp_mcp.importers.northwind import load_northwind
 from erp_mcp.importers.report import ImportReport
 from erp_mcp.queries.lookup import find_order
 from erp_mcp.queries.operations import OperationRow, list_operations
+from erp_mcp.store.connect import parse_url
 from erp_mcp.store.engine import Store, create_database, open_store
 from graph.audit import AuditEntry, Operation, audit_entries, touches
 from graph.errors import CountersignError
@@ -71,7 +72,7 @@ def make_books(settings: Settings, dataset: str, source: Path | None = None) -> 
             another data set is loaded.
     """
     _make_home(settings.home)
-    with _whole_or_not_at_all(database_url(settings.erp_database)):
+    with _whole_or_not_at_all(parse_url(settings.erp_database)):
         create_database(settings.erp_database)
         with _store(settings) as store:
             report = IMPORTERS[dataset](store, source)

@@ -68,7 +68,7 @@ def test_an_unknown_thread_is_refused(home: Path, cli: Cli, words: tuple[str, ..
 
 @pytest.mark.guarantee("A6")
 def test_a_new_message_while_one_waits_is_refused_or_supersedes_it(home: Path, cli: Cli) -> None:
-    """Exit 3 with what waits; ``--supersede`` withdraws it, and says so nowhere but in the open."""
+    """Exit 3 with what waits, and the option that withdraws it; with that it is superseded."""
     first = cli("ask", "Cancel order 11074", "--json").json()
     refused = cli("ask", "What is in order 11073?", "--thread", first["thread_id"], "--json")
     assert refused.code == 3
