@@ -51,8 +51,9 @@ class SearchKey:
         return "\n".join(match_key(row.get(column) or "") for column in self._columns)
 
 
-LOW_STOCK: Final = "reorder_level_milli > 0 AND on_hand_milli - reserved_milli <= reorder_level_milli"
-"""At or below the reorder level; a level of 0 is no level. The index and the query must say it in the same words."""
+LOW_STOCK: Final = "reorder_level_milli > 0 AND on_hand_milli - reserved_milli - reorder_level_milli <= 0"
+"""At or below the reorder level; a level of 0 is no level. The index and the query must say it in the same words, and
+SQLite only recognises a comparison with a constant."""
 
 SERIAL: Final = BigInteger().with_variant(Integer, "sqlite")
 """SQLite numbers only INTEGER keys by itself."""
@@ -262,5 +263,8 @@ operations = Table(
     Column("executed_at", UtcTime, nullable=False),
     Column("preview", sa.JSON, nullable=False, comment="what the approver saw"),
     Column("receipt", sa.JSON, nullable=False),
+    Column("seq", BigInteger, nullable=False, unique=True, comment="without gaps"),
+    Column("previous", String(64), nullable=False, comment="hash of the operation before"),
+    Column("hash", String(64), nullable=False),
     comment="append-only: one row per executed approval, written in the effect's own transaction",
 )

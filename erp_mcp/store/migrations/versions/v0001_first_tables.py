@@ -118,7 +118,7 @@ def _stock() -> None:
         sa.ForeignKeyConstraint(["warehouse"], ["warehouses.code"], name=op.f("fk_stock_warehouse")),
         sa.PrimaryKeyConstraint("sku", "warehouse", name=op.f("pk_stock")),
     )
-    low = sa.text("reorder_level_milli > 0 AND on_hand_milli - reserved_milli <= reorder_level_milli")
+    low = sa.text("reorder_level_milli > 0 AND on_hand_milli - reserved_milli - reorder_level_milli <= 0")
     op.create_index("ix_stock_low", "stock", ["warehouse", "sku"], unique=False, sqlite_where=low, postgresql_where=low)
     op.create_table(
         "stock_moves",
@@ -274,7 +274,11 @@ def _operations() -> None:
         sa.Column("executed_at", sa.String(length=27), nullable=False),
         sa.Column("preview", sa.JSON(), nullable=False, comment="what the approver saw"),
         sa.Column("receipt", sa.JSON(), nullable=False),
+        sa.Column("seq", sa.BigInteger(), nullable=False, comment="without gaps"),
+        sa.Column("previous", sa.String(length=64), nullable=False, comment="hash of the operation before"),
+        sa.Column("hash", sa.String(length=64), nullable=False),
         sa.PrimaryKeyConstraint("approval_id", name=op.f("pk_operations")),
         sa.UniqueConstraint("call", name=op.f("uq_operations_call")),
+        sa.UniqueConstraint("seq", name=op.f("uq_operations_seq")),
         comment="append-only: one row per executed approval, written in the effect's own transaction",
     )
