@@ -27,6 +27,7 @@ from erp_mcp.faults import point
 from erp_mcp.grants import Grant, Verifier
 from erp_mcp.operations.effects import apply
 from erp_mcp.operations.plan import Plan
+from erp_mcp.store.chain import append_operation
 from erp_mcp.store.engine import Store
 from erp_mcp.store.tables import operations
 from erp_mcp.store.transaction import Tx
@@ -222,19 +223,20 @@ def _apply(tx: Tx, plan: Plan, approval_id: str) -> JsonObject:
 
 
 def _record(tx: Tx, call: _Call, grant: Grant, preview: Preview, receipt: Receipt) -> None:
-    tx.connection.execute(
-        sa.insert(operations).values(
-            approval_id=grant.approval_id,
-            call=grant.call,
-            tool=call.tool.name,
-            arguments=call.normalised,
-            digest=grant.digest,
-            approver=grant.approver,
-            requested_by=grant.requested_by,
-            executed_at=tx.now,
-            preview=preview.model_dump(mode="json"),
-            receipt=receipt.model_dump(mode="json"),
-        )
+    append_operation(
+        tx,
+        {
+            "approval_id": grant.approval_id,
+            "call": grant.call,
+            "tool": call.tool.name,
+            "arguments": call.normalised,
+            "digest": grant.digest,
+            "approver": grant.approver,
+            "requested_by": grant.requested_by,
+            "executed_at": tx.now,
+            "preview": preview.model_dump(mode="json"),
+            "receipt": receipt.model_dump(mode="json"),
+        },
     )
 
 

@@ -18,8 +18,9 @@ from erp_mcp.queries.operations import list_operations
 from erp_mcp.queries.order_models import OrderPage
 from erp_mcp.queries.orders import DETAIL_LINES, DETAIL_ORDERS
 from erp_mcp.registry import load_registry
+from erp_mcp.store.chain import append_operation
 from erp_mcp.store.engine import Store, create_database, open_store
-from erp_mcp.store.tables import operations, order_lines, orders, products, stock, warehouses
+from erp_mcp.store.tables import order_lines, orders, products, stock, warehouses
 from erp_mcp.store.transaction import Tx
 from erp_mcp.tools.orders_read import get_order, list_orders
 from erp_mcp.tools.products_read import get_product, get_stock
@@ -290,7 +291,7 @@ def test_operations_are_listed_by_approval_order_and_time(tx: Tx) -> None:
     for approval_id, day, preview, receipt in seen:
         row = {"approval_id": approval_id, "call": approval_id, "digest": "", "preview": preview, "receipt": receipt}
         at = datetime(2026, 1, day, tzinfo=UTC)
-        tx.connection.execute(sa.insert(operations).values(**row, **common, executed_at=at))
+        append_operation(tx, row | common | {"executed_at": at})
     assert [row.approval_id for row in list_operations(tx)] == ["b", "c", "a"]
     assert [row.approval_id for row in list_operations(tx, order_id="11074")] == ["b", "a"]
     assert [row.approval_id for row in list_operations(tx, approval_ids=["a", "c", "z"])] == ["c", "a"]
