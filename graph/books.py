@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from checkpoints.database import database_url, sqlite_path
 from checkpoints.database import migrate as migrate_checkpoints
 from checkpoints.ledger import Ledger
-from erp_mcp.grants import load_or_create_key
 from erp_mcp.importers.northwind import load_northwind
 from erp_mcp.importers.report import ImportReport
 from erp_mcp.queries.lookup import find_order
@@ -71,6 +70,8 @@ def make_books(settings: Settings, dataset: str, source: Path | None = None) -> 
         ErpError, CheckpointError: what is wrong with a database, the source or the key; ``dataset_mismatch`` where
             another data set is loaded.
     """
+    from erp_mcp.grants import load_or_create_key  # loads a cryptography library, which looking does not need
+
     _make_home(settings.home)
     with _whole_or_not_at_all(parse_url(settings.erp_database)):
         create_database(settings.erp_database)

@@ -35,7 +35,7 @@ def init(
     screen.say(f"ERP:         {made.erp}\nApprovals:   {made.checkpoints}")
     screen.say(f"Signing key: {made.key} (who can read it can sign)")
     screen.say(f"Data:        {report.dataset}, {new or 'nothing new: it was loaded already'}")
-    for title, rows in (("Mended", report.mended), ("Refused", report.refused)):
+    for title, rows in (("Mended", report.mended if new else []), ("Refused", report.refused if new else [])):
         for row in rows:
             screen.say(f"{title}:      {row.file} row {row.row}: {row.what}")
     screen.say('Next:        countersign ask "Cancel order 11074, ordered by mistake"')
