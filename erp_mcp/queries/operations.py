@@ -44,7 +44,8 @@ def list_operations(
     Raises:
         ErpError: ``order_not_found``, ``ambiguous``.
     """
-    query = sa.select(operations).order_by(operations.c.executed_at, operations.c.approval_id)
+    shown = [operations.c[name] for name in OperationRow.model_fields]
+    query = sa.select(*shown).order_by(operations.c.executed_at, operations.c.approval_id)
     if approval_ids is not None:
         query = query.where(operations.c.approval_id.in_(approval_ids))
     if since is not None:
