@@ -133,10 +133,12 @@ class Ledger(LedgerReads):
         known: Json = {"decided_by": by, "assurance": assurance, "decided_at": now}
         if decision.kind == "reject":
             return Verdict(row.id, "rejected", self._move(connection, row, "rejected", reason=decision.reason, **known))
-        if decision.replacement is not None:
+        if decision.kind == "edit" and decision.replacement is not None:
             old = self._move(connection, row, "superseded", reason="edited", settled_at=now, **known)
             successor = self._insert(connection, decision.replacement, row.round + 1, row.id)
             return Verdict(row.id, "edited", old, successor)
+        if decision.kind != "approve":  # whatever else somebody made up must not count as a signature
+            raise ValueError(f"{decision.kind!r} is not a decision that can be recorded")
         return self._sign(connection, row, by, assurance, known)
 
     def _refusal(

@@ -48,8 +48,8 @@ async def open_saver(url: sa.URL) -> AsyncIterator[BaseCheckpointSaver[str]]:
     try:
         yield sqlite
     finally:
-        await asyncio.get_running_loop().run_in_executor(worker, sqlite.conn.close)
-        worker.shutdown()
+        worker.shutdown()  # waits for what is under way; while the interpreter ends no thread takes new work
+        sqlite.conn.close()
 
 
 class ThreadSqliteSaver(SqliteSaver):

@@ -1,7 +1,6 @@
 """The tables that stand beside LangGraph's own: the approval ledger and the leases."""
 
 from datetime import UTC, datetime
-
 from typing import get_args
 
 import sqlalchemy as sa

@@ -72,7 +72,7 @@ async def open_services(
                 reads_in_place=own_loop and sqlite_path(books.ledger.url) is not None,
             )  # fmt: skip
     finally:
-        await asyncio.to_thread(books.close)
+        books.close()  # in place: while the interpreter ends no thread takes work any more
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,10 @@ def _decision() -> tuple[str, str]:
 
 
 def _open_order() -> str | None:
-    found = _read("call", "list_orders", "--args", json.dumps({"status": "confirmed", "limit": 1}))
+    """The open order with the fewest lines: its preview fits a screen."""
+    found = _read("call", "list_orders", "--args", json.dumps({"status": "confirmed", "limit": 50}))
     items = (found.get("result") or {}).get("items", [])
-    return items[0]["order_id"] if items else None
+    return min(items, key=lambda item: (item["line_count"], item["order_id"]))["order_id"] if items else None
 
 
 def _command(*arguments: str) -> list[str]:

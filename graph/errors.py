@@ -53,10 +53,10 @@ class PausedError(CountersignError):
 class NoAnswerError(CountersignError):
     """The ERP did not answer, so nobody knows whether the write took place. The approval stays approved."""
 
-    def __init__(self, approval_id: str, tool: str) -> None:
+    def __init__(self, approval_id: str, tool: str, why: str = "no answer came") -> None:
         super().__init__(
             "outcome_unknown",
-            f"The ERP did not answer while {tool} was executed for {approval_id}.",
+            f"The ERP could not say whether {tool} was executed for {approval_id}: {why.rstrip('.')}.",
             "Run: countersign recover (it asks again with the same approval; nothing is done twice)",
         )
         self.approval_id = approval_id

@@ -16,6 +16,9 @@ T = TypeVar("T")
 FINAL_GRANT_ERRORS = frozenset({"grant_invalid", "grant_mismatch", "grant_required", "unknown_tool", "forbidden"})
 """Refusals that planning again would not mend."""
 
+NO_ANSWER = frozenset({"internal_error", "erp_unreachable"})
+"""Errors that say nothing about the write; so do all that begin with ``database_``."""
+
 
 @dataclass(frozen=True)
 class Settlement:
@@ -111,14 +114,15 @@ def _not_done(row: ApprovalRow, error: ErpError) -> Settlement:
 
 async def _answered(send: Callable[[], Awaitable[T]], row: ApprovalRow) -> T:
     """The ERP's answer. The same approval is sent once more where none came: the ERP does it once, whatever we send."""
+    why = "no answer came"
     for attempt in (1, 2):
         try:
             return await send()
         except LostAnswerError:
             continue
         except ErpError as error:
-            if error.code == "internal_error" or (attempt == 2 and error.code == "database_busy"):
-                break
-            if attempt == 2 or error.code not in {"database_busy", "grant_expired"}:
+            if error.code in NO_ANSWER or error.code.startswith("database_"):
+                why = error.message
+            elif attempt == 2 or error.code != "grant_expired":
                 raise
-    raise NoAnswerError(row.id, row.tool)
+    raise NoAnswerError(row.id, row.tool, why)

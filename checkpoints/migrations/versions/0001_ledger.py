@@ -59,7 +59,8 @@ def upgrade() -> None:
             name=op.f("ck_approvals_decided"),
         ),
         sa.CheckConstraint(
-            "status IN ('pending', 'approved', 'rejected', 'expired', 'superseded', 'executed', 'stale', 'failed', 'unknown')",
+            "status IN ('pending', 'approved', 'rejected', 'expired', 'superseded', "
+            "'executed', 'stale', 'failed', 'unknown')",
             name=op.f("ck_approvals_status"),
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_approvals")),
