@@ -48,3 +48,10 @@ def _action(row: ApprovalRow, old: ApprovalRow | None) -> Json:
 def with_note(request: Json, note: str) -> Json:
     """The same request with the reason why the last answer did not count."""
     return request | {"note": note}
+
+
+def shown_ids(request: Any) -> set[str]:
+    """The approvals that an interrupt shows. Whatever somebody wrote into the state instead shows none."""
+    actions = request.get("action_requests") if isinstance(request, dict) else None
+    listed = actions if isinstance(actions, list) else []
+    return {str(one["approval_id"]) for one in listed if isinstance(one, dict) and "approval_id" in one}

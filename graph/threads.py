@@ -9,17 +9,18 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command, Interrupt
 
-from checkpoints.records import Assurance
+from checkpoints.records import ApprovalRow, Assurance
 from graph.build import Agent as Graph
-from graph.decisions import Answer
+from graph.decisions import KINDS, Answer
 from graph.desk import Decided, decide, renamed
 from graph.errors import CountersignError, PausedError, PendingError
-from graph.execution import carry_out
+from graph.execution import carry_out_together
 from graph.leasing import leased
 from graph.nodes.approve import NUDGE
 from graph.nodes.model import CALL_TOOL
 from graph.outcomes import after_run
 from graph.report import Place, make_run
+from graph.request import shown_ids
 from graph.run import Approval, Run
 from graph.services import Services
 
@@ -167,6 +168,8 @@ class Agent:
                 place, decided = await self._carry_on_unless_paused(thread_id, decided)
         else:
             place = await self._look(thread_id)
+            if not place.messages:
+                decided = [_sent_nowhere(one, thread_id) for one in decided]
         return await self._report(thread_id, place, decided, repeated)
 
     async def _carry_on_unless_paused(self, thread_id: str, decided: list[Decided]) -> tuple[Place, list[Decided]]:
@@ -188,37 +191,51 @@ class Agent:
 
     async def _carry_on(self, thread_id: str) -> Place:
         """Brings the graph to where the ledger is: DESIGN section 3's table for ``recover``, row by row."""
-        place, moved = await self._look(thread_id), False
+        place = await self._look(thread_id)
         for _ in range(MAX_STEPS):
             if place.interrupt is not None:
-                if await self._waits_for_a_person(thread_id, place.interrupt):
+                waiting = await self._what_waits(thread_id, place.interrupt)
+                if waiting:
+                    await self._settle_strays(thread_id, waiting)
                     return place
                 place = await self._invoke(thread_id, Command(resume={place.interrupt.id: NUDGE}))
             elif place.goes_on:
                 place = await self._invoke(thread_id, None)
             else:
-                if not moved:
-                    await self._ask_the_erp(thread_id)
+                await self._settle_strays(thread_id, frozenset())
                 return place
-            moved = True
         raise CountersignError("thread_stuck", f"Thread {thread_id} does not come to rest.", "Start a new thread.")
 
-    async def _waits_for_a_person(self, thread_id: str, interrupt: Interrupt) -> bool:
-        """Whether what is shown is what the ledger holds pending, so that only a person can go on.
+    async def _what_waits(self, thread_id: str, interrupt: Interrupt) -> frozenset[str]:
+        """The messages whose calls are shown just as the ledger holds them pending, so that only a person can go on.
 
-        While one call of a message is open the others' decisions wait in the ledger.
+        Nothing where the interrupt shows what is decided, or forged. While one call of a message is open the others'
+        decisions wait in the ledger.
         """
-        shown = {one["approval_id"] for one in interrupt.value.get("action_requests", [])}
+        shown = shown_ids(interrupt.value)
         rows = await self.services.look_up(self.services.ledger.of_thread, thread_id, "pending")
-        pending = {row.id for row in rows}
-        return bool(pending) and pending <= shown
+        messages = frozenset(row.message_id for row in rows if row.id in shown)
+        return messages if {row.id for row in rows if row.message_id in messages} <= shown else frozenset()
 
-    async def _ask_the_erp(self, thread_id: str) -> None:
-        """Approved, but the graph has nothing left to do (its interrupt was lost): ask with the same grant, record."""
-        rows = await self.services.look_up(self.services.ledger.unsettled, thread_id)
-        left = [await carry_out(row, self.services) for row in rows]
-        if left:
-            await self.services.off_loop(self.services.ledger.settle, [one.for_ledger() for one in left])
+    async def _settle_strays(self, thread_id: str, waiting: Collection[str]) -> None:
+        """Decided, but no step of the graph will come by (an interrupt or a message was lost): ask with the same grant.
+
+        Args:
+            thread_id: the thread, at rest.
+            waiting: messages that the graph is still at.
+        """
+        look_up, ledger = self.services.look_up, self.services.ledger
+        strays = [row for row in await look_up(ledger.unsettled, thread_id) if row.message_id not in waiting]
+        groups: dict[str, list[ApprovalRow]] = {}
+        for row in strays:
+            groups.setdefault(row.message_id if row.together else row.id, []).append(row)
+        open_messages = (
+            {row.message_id for row in await look_up(ledger.of_thread, thread_id, "pending")} if groups else ()
+        )
+        for name, group in groups.items():
+            if name not in open_messages:  # of a group with an open call none may run
+                left = await carry_out_together(group, self.services)
+                await self.services.off_loop(ledger.settle, [one.for_ledger() for one in left])
 
     async def _look(self, thread_id: str) -> Place:
         snapshot = await self.graph.aget_state(_config(thread_id))
@@ -246,7 +263,19 @@ def _asks_for_receipt(answer: Answer, one: Decided) -> bool:
     )
 
 
+def _sent_nowhere(one: Decided, thread_id: str) -> Decided:
+    """An answer for a thread that there is not is told that, not that it went to the wrong one."""
+    if one.outcome != "wrong_thread":
+        return one
+    return renamed(one, "unknown", f"There is no thread {thread_id}; nothing was decided.")
+
+
 def _one_person(answers: Sequence[Answer]) -> str:
+    for answer in answers:
+        if not isinstance(answer, Answer) or answer.kind not in KINDS:
+            raise CountersignError(
+                "bad_answer", f"{answer!r} is not a decision.", "Give approve(…), reject(…) or edit(…)."
+            )
     people = {answer.by.strip() for answer in answers}
     if not answers:
         raise CountersignError("no_decision", "No decision was given.", "Give approve(…), reject(…) or edit(…).")
