@@ -86,11 +86,22 @@ def client(server: str) -> LangGraphClient:
     return get_client(url=server)
 
 
+def message(text: str) -> Any:
+    """What a chat UI sends."""
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+async def said_last(client: LangGraphClient, thread_id: str) -> str:
+    """The last message's text."""
+    state: Any = await client.threads.get_state(thread_id)
+    return str(state["values"]["messages"][-1]["content"])
+
+
 async def ask(client: LangGraphClient, text: str, thread_id: str | None = None) -> tuple[str, dict[str, Any]]:
     """A new thread with one message; returns the first action request that waits."""
     thread = await client.threads.create(thread_id=thread_id)
     name = str(thread["thread_id"])
-    await client.runs.wait(name, GRAPH, input={"messages": [{"role": "user", "content": text}]})
+    await client.runs.wait(name, GRAPH, input=message(text))
     return name, await waiting(client, name)
 
 
@@ -146,7 +157,14 @@ async def test_a_bad_answer_keeps_the_thread_interrupted_and_the_good_one_works(
 ) -> None:
     """A wrong count of decisions is refused with its reason where the approver sees it."""
     thread, _ = await ask(client, "Take 1 of NW-003 out of stock, broken")
-    for bad in ({"decisions": []}, {"decisions": [{"type": "approve"}, {"type": "approve"}]}, "yes", [], {"x": 1}):
+    answers: list[Any] = [
+        {"decisions": []},
+        {"decisions": [{"type": "approve"}, {"type": "approve"}]},
+        "yes",
+        [],
+        {"x": 1},
+    ]
+    for bad in answers:
         await resume(client, thread, bad)
         found = await client.threads.get(thread)
         assert found["status"] == "interrupted", bad
@@ -186,7 +204,7 @@ async def test_a_thread_begun_in_studio_is_answered_from_python(client: LangGrap
     assert run.outcome == "executed"
     state = await client.threads.get_state(thread)
     assert state["next"] == []
-    assert state["values"]["messages"][-1]["content"] == run.answer
+    assert await said_last(client, thread) == run.answer
     assert moves(settings, "NW-006") == [-1000]
 
 
@@ -208,9 +226,8 @@ async def test_a_new_message_while_an_approval_waits_is_refused_aloud(
 ) -> None:
     """A chat UI may send one without asking; it is answered with what waits, and the approval stays."""
     thread, request = await ask(client, "Take 1 of NW-008 out of stock, broken")
-    await client.runs.wait(thread, GRAPH, input={"messages": [{"role": "user", "content": "What is in order 10248?"}]})
-    state = await client.threads.get_state(thread)
-    assert request["approval_id"] in state["values"]["messages"][-1]["content"]
+    await client.runs.wait(thread, GRAPH, input=message("What is in order 10248?"))
+    assert request["approval_id"] in await said_last(client, thread)
     assert (await waiting(client, thread))["approval_id"] == request["approval_id"]
     await resume(client, thread, {"decisions": [{"type": "approve"}]})
     assert moves(settings, "NW-008") == [-1000]
