@@ -15,10 +15,12 @@ import sqlalchemy as sa
 from checkpoints.database import database_url, sqlite_path
 from checkpoints.database import migrate as migrate_checkpoints
 from checkpoints.ledger import Ledger
+from checkpoints.records import ApprovalRow
 from erp_mcp.importers.northwind import load_northwind
 from erp_mcp.importers.report import ImportReport
 from erp_mcp.queries.lookup import find_order
 from erp_mcp.queries.operations import OperationRow, list_operations
+from erp_mcp.store.chain import operation_problems
 from erp_mcp.store.connect import parse_url
 from erp_mcp.store.engine import Store, create_database, open_store
 from graph.audit import AuditEntry, Operation, audit_entries, touches
@@ -153,6 +155,31 @@ def read_audit(settings: Settings, *, order: str | None = None, since: datetime 
         ids = {operation.approval_id for operation in done}
         rows = [row for row in rows if row.id in ids or touches(row, number)]
     return audit_entries(rows, done, since=since)
+
+
+def verify_records(settings: Settings) -> list[str]:
+    """What was changed, added or removed behind the two records' backs, one line each; nothing where both are whole.
+
+    Each record is a hash chain of its own, and each effect stands in both.
+    """
+    with open_ledger(settings) as ledger, _store(settings) as store:
+        found = [f"ledger: {problem}" for problem in ledger.problems()]
+        rows = {row.id: row for row in ledger.history()}
+        with store.read() as tx:
+            found += [f"ERP: {problem}" for problem in operation_problems(tx)]
+            done = {row.approval_id for row in list_operations(tx)}
+    found += [f"ERP: operation {name} has no approval in the ledger" for name in sorted(done - rows.keys())]
+    executed = {row.id for row in rows.values() if row.status == "executed" and not is_external(row)}
+    found += [f"ledger: {name} is executed, but the ERP has no such operation" for name in sorted(executed - done)]
+    refused = {row.id: row.status for row in rows.values() if row.status not in {"executed", "approved"}}
+    return found + [
+        f"ledger: {name} is {refused[name]}, but the ERP has executed it" for name in sorted(done & refused.keys())
+    ]
+
+
+def is_external(row: ApprovalRow) -> bool:
+    """Whether the tool is another MCP server's, whose effects the ERP does not know."""
+    return "server" in row.preview.get("facts", {})
 
 
 def _operations(store: Store, order: str | None) -> tuple[str | None, list[Operation]]:

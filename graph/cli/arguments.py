@@ -2,6 +2,7 @@
 
 import json
 from datetime import datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -75,6 +76,33 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{twice!r} stands in it twice")
     return read
+
+
+def place_of(ledger: Ledger, typed: str) -> tuple[datetime, str]:
+    """Where the page behind an approval begins.
+
+    Raises:
+        UsageError: there is no such approval.
+    """
+    row = find_approval(ledger, typed)
+    if row is None:
+        refuse_usage("bad_approval_id", f"There is no approval {typed!r} to go on behind.", "Leave out --after.")
+    return row.created_at, row.id
+
+
+def read_amount(text: str) -> int:
+    """An amount as the ledger keeps it, in ten-thousandths.
+
+    Raises:
+        UsageError: it is not a plain number.
+    """
+    try:
+        scaled = Decimal(text) * 10_000
+    except InvalidOperation:
+        scaled = Decimal("NaN")
+    if not scaled.is_finite() or scaled != scaled.to_integral_value() or abs(scaled) > 10**18:
+        refuse_usage("bad_amount", f"{text!r} is not an amount.", "Write a plain number, such as 5000 or 99.50.")
+    return int(scaled)
 
 
 def read_since(text: str, zone: ZoneInfo) -> datetime:

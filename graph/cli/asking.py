@@ -17,13 +17,16 @@ def ask(
     thread: Thread = None,
     as_user: AsUser = None,
     supersede: Supersede = False,
+    all_or_nothing: Annotated[
+        bool, typer.Option("--all-or-nothing", help="Run the writes of one answer together or not at all.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Ask for one thing: you get the answer, or what waits for approval."""
     from graph.cli.door import exit_of_turn, open_door
 
     with open_door() as door:
-        run = door.ask(text, thread_id=thread, requested_by=as_user, supersede=supersede)
+        run = door.ask(text, thread_id=thread, requested_by=as_user, supersede=supersede, all_or_nothing=all_or_nothing)
     tell(run, as_json)
     return exit_of_turn(run)
 

@@ -27,14 +27,25 @@ class Door:
         self._portal = portal
         self._agent = agent
 
-    def ask(self, text: str, *, thread_id: str | None, requested_by: str | None, supersede: bool) -> Run:
+    def ask(
+        self,
+        text: str,
+        *,
+        thread_id: str | None,
+        requested_by: str | None,
+        supersede: bool,
+        all_or_nothing: bool = False,
+    ) -> Run:
         """One turn; see ``Agent.start``.
 
         Raises:
             CountersignError: ``unknown_thread`` beside what ``Agent.start`` raises.
         """
         self.check_thread(thread_id)
-        return self._run(self._agent.start, text, thread_id=thread_id, requested_by=requested_by, supersede=supersede)
+        return self._run(
+            self._agent.start, text, thread_id=thread_id, requested_by=requested_by, supersede=supersede,
+            all_or_nothing=all_or_nothing,
+        )  # fmt: skip
 
     def call(
         self, tool: str, args: dict[str, Any], *, thread_id: str | None, requested_by: str | None, supersede: bool

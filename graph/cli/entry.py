@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from graph.cli import asking, deciding, looking, screen, setting_up
+from graph.cli import asking, deciding, looking, pausing, screen, setting_up
 from graph.cli.chat import chat
 from graph.cli.failures import silence_logs
 
@@ -23,7 +23,7 @@ app = typer.Typer(
 
 for command in (
     setting_up.init, asking.ask, chat, asking.call, looking.pending, looking.show, deciding.approve, deciding.reject,
-    deciding.edit, asking.recover, looking.audit,
+    deciding.edit, asking.recover, looking.audit, pausing.pause, pausing.resume_all,
 ):  # fmt: skip
     app.command()(command)
 

@@ -1,5 +1,6 @@
 """Commands that only look: pending, show, audit. They read the two records and load no framework."""
 
+from datetime import timedelta
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -7,26 +8,38 @@ import typer
 from rich.console import RenderableType
 
 from checkpoints.ledger import Ledger
+from checkpoints.reading import InboxFilter
 from checkpoints.records import ApprovalRow
-from graph.books import open_ledger, read_audit
+from graph.books import open_ledger, read_audit, verify_records
 from graph.cli import screen, views
-from graph.cli.arguments import find_approval, read_since
+from graph.cli.arguments import find_approval, place_of, read_amount, read_since
 from graph.cli.failures import Exit, plainly
 from graph.cli.options import Approved, AsJson
 from graph.render import difference
 from graph.run import Approval
-from graph.settings import load_settings
+from graph.settings import Settings, load_settings
 
 
 @plainly
 def pending(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to list.")] = 50, as_json: AsJson = False
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to list.")] = 50,
+    after: Annotated[str | None, typer.Option(metavar="APPROVAL", help="Go on behind this one.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Only this tool.")] = None,
+    requested_by: Annotated[str | None, typer.Option("--asked-by", metavar="USER", help="Only from this user.")] = None,
+    hours: Annotated[int | None, typer.Option("--older-than", metavar="HOURS", min=0, help="Only older ones.")] = None,
+    amount: Annotated[
+        str | None, typer.Option("--at-least", metavar="AMOUNT", help="Only from this amount on.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> int:
     """List what waits for a decision, over all threads, oldest first."""
     settings = load_settings()
     with open_ledger(settings) as ledger:
-        rows = ledger.pending(limit=limit + 1)
         now = ledger.clock()
+        before = None if hours is None else now - timedelta(hours=hours)
+        only = InboxFilter(tool, requested_by, before, None if amount is None else read_amount(amount))
+        ledger.expire_due()
+        rows = ledger.pending(limit=limit + 1, after=None if after is None else place_of(ledger, after), only=only)
     approvals = [Approval.of(row) for row in rows[:limit]]
     if as_json:
         screen.say_json([approval.as_json() for approval in approvals])
@@ -35,7 +48,7 @@ def pending(
     else:
         screen.say("Nothing waits for a decision.")
     if len(rows) > limit:
-        screen.remark(f"More wait: these are the {limit} oldest. See more with --limit.")
+        screen.remark(f"More wait. Go on with: countersign pending --after {approvals[-1].approval_id}")
     return Exit.DONE
 
 
@@ -87,10 +100,13 @@ def _whole_json(ledger: Ledger, row: ApprovalRow) -> dict[str, Any]:
 def audit(
     order: Annotated[str | None, typer.Option(metavar="ID", help="Only this order: its number in any form.")] = None,
     since: Annotated[str | None, typer.Option(metavar="DAY", help="Only what happened since (YYYY-MM-DD).")] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Check that neither record was changed afterwards.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Tell who asked, who approved, what they saw and what was done."""
     settings = load_settings()
+    if verify:
+        return _verify(settings, as_json)
     start = None if since is None else read_since(since, settings.zone)
     entries = read_audit(settings, order=order, since=start)
     if as_json:
@@ -101,6 +117,21 @@ def audit(
     else:
         screen.say("Nothing was decided or done that fits." if order or since else "Nothing was decided or done yet.")
     return Exit.DONE
+
+
+def _verify(settings: Settings, as_json: bool) -> Exit:
+    problems = verify_records(settings)
+    if as_json:
+        screen.say_json({"whole": not problems, "problems": problems})
+    elif problems:
+        screen.complain(
+            "The records were tampered with:", "Compare with a backup; the rows named are not to be trusted."
+        )
+        for problem in problems:
+            screen.say(problem)
+    else:
+        screen.say("Both records are whole: every entry follows the one before it, and every effect stands in both.")
+    return Exit.FAILED if problems else Exit.DONE
 
 
 def unknown(approval: str, as_json: bool) -> Exit:
