@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from checkpoints.faults import point
 from checkpoints.records import ApprovalRow, Assurance, Decision, Verdict
 from erp_mcp.errors import ErpError
 from graph.decisions import Answer
@@ -63,6 +64,7 @@ async def decide(
     verdicts = await services.off_loop(
         services.ledger.decide, decisions, by=by, assurance=assurance, thread_id=thread_id
     )
+    point("agent.decided")
     made = refused | {verdict.approval_id: _decided(verdict) for verdict in verdicts}
     return [made[answer.approval_id] for answer in answers]
 

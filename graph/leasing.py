@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from checkpoints.faults import point
 from checkpoints.leases import LIFETIME, new_owner
 from graph.errors import CountersignError
 from graph.services import Services
@@ -30,6 +31,7 @@ async def leased(services: Services, thread_id: str) -> AsyncIterator[None]:
         renewing.cancel()
         with suppress(asyncio.CancelledError):
             await renewing
+        point("agent.done")
         await services.off_loop(services.leases.give_back, thread_id, owner)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from langgraph.types import interrupt
 
+from checkpoints.faults import point
 from graph.decisions import ANSWER_SCHEMA, BadAnswerError, read_answer
 from graph.desk import decide
 from graph.messages import open_calls
@@ -22,6 +23,7 @@ NUDGE = {"ledger": "decided"}
 async def approve(state: State, turn: Turn) -> dict[str, Any]:
     """Shows the request and waits, hours or weeks; then does what the ledger says."""
     answer = interrupt(state.get("request", {}), response_schema=ANSWER_SCHEMA)
+    point("agent.answered")
     try:
         return await _after(answer, state, turn)
     except Exception:

@@ -5,6 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
+from checkpoints.faults import point
 from checkpoints.records import ApprovalRow
 from graph.execution import Settlement, carry_out, carry_out_together
 from graph.messages import open_calls, result_message
@@ -38,8 +39,10 @@ async def execute(state: State, turn: Turn) -> dict[str, Any]:
             for row in ready:
                 settled.append(await carry_out(row, services))
     finally:
+        point("agent.carried_out")
         if settled:
             await services.off_loop(services.ledger.settle, [one.for_ledger() for one in settled])
+    point("agent.settled")
     after = {one.row.call: one.settled_row() for one in settled}
     results = [
         _result(message, call, after[key])

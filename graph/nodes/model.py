@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolCall
 
+from checkpoints.faults import point
 from erp_mcp.contract import canonical_json
 from erp_mcp.errors import ErpError
 from graph.messages import open_calls, result_message, whole_view
@@ -35,6 +36,7 @@ async def model(state: State, turn: Turn) -> dict[str, Any]:
     withdrawn: list[AnyMessage] = [result_message(asked, call, WITHDRAWN) for call in calls] if asked else []
     view = whole_view([*messages, *withdrawn])
     spoken = await services.model.ainvoke([SystemMessage(SYSTEM), *view])
+    point("agent.spoke")
     answer, refused = _tidy(spoken)
     return {
         "messages": [*withdrawn, answer, *refused],

@@ -5,6 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
+from checkpoints.faults import point
 from checkpoints.records import ApprovalRow, Proposal
 from erp_mcp.errors import ErpError
 from graph.messages import open_calls, result_message
@@ -64,6 +65,7 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
     ]
     proposals = [outcome for outcome in made if isinstance(outcome, Proposal)]
     rows = await services.off_loop(services.ledger.open, proposals) if proposals else []
+    point("agent.opened")
     waiting = [row for row in rows if row.status == "pending"]
     decided = any(one.is_settled for one in asked) or len(waiting) < len(rows)
     update: dict[str, Any] = {"messages": answered, "step": "execute" if decided else "model"}
