@@ -111,6 +111,10 @@ async def test_low_stock_is_what_the_source_says(shop: Shop) -> None:
             key: item[key] for key in ("on_hand", "reserved", "available", "reorder_level")
         }
     assert (await shop.refusal("list_low_stock", warehouse="WEST"))["code"] == "warehouse_not_found"
+    with shop.store.write() as tx:
+        gone = products.c.sku == items[0]["sku"]
+        tx.connection.execute(sa.update(products).where(gone).values(discontinued=True))
+    assert await shop.all_items("list_low_stock", limit=5) == items[1:]
 
 
 async def test_the_history_explains_the_stock(shop: Shop) -> None:
