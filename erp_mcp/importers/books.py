@@ -1,6 +1,6 @@
 """A source's books in the ERP's own terms: rows for its tables, made in one place for every data set."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -17,6 +17,7 @@ Spot = tuple[str, str]
 
 MAIN: Final = "MAIN"
 """The warehouse of sources that know only one."""
+MAIN_NAME: Final = "Main warehouse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,9 @@ class Books:
 
     customers: dict[str, Values] = field(default_factory=dict)
     products: dict[str, Values] = field(default_factory=dict)
-    tiers: dict[str, Sequence[Tier]] = field(default_factory=dict)
+    tiers: Mapping[str, Sequence[Tier]] = field(default_factory=dict)
     stock: dict[Spot, Values] = field(default_factory=dict)
-    warehouses: dict[str, str] = field(default_factory=lambda: {MAIN: "Main warehouse"})
+    warehouses: dict[str, str] = field(default_factory=lambda: {MAIN: MAIN_NAME})
     orders: Iterable[SourceOrder] = ()
     order_count: int = 0
     returns: Sequence[SourceReturn] = ()

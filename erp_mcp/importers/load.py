@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from erp_mcp.domain.money import MAX_MINOR
 from erp_mcp.domain.orders import order_number
 from erp_mcp.errors import ErpError
 from erp_mcp.importers.books import Books, SourceOrder, Spot, Values
@@ -150,6 +151,9 @@ class _Loading:
         for seen, order in enumerate(self._books.orders, start=1):
             if order.values["source_id"] in there:
                 self.unchanged["orders"] += 1
+            elif order.values["total_minor"] > MAX_MINOR:
+                what = f"order {order.values['source_id']} comes to more than can be kept"
+                self._reading.notes.refuse(order.file, order.row, "an amount that is too large", what)
             elif short := self._levels.reserve(order):
                 what = f"order {order.values['source_id']} is open and needs {'; '.join(short)}"
                 self._reading.notes.refuse(order.file, order.row, "not enough stock for an open order", what)

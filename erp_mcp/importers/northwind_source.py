@@ -55,6 +55,7 @@ def read_northwind(folder: Path, reading: Reading) -> Books:
     books = Books()
     _read_customers(folder, books, reading.notes)
     _read_products(folder, books)
+    books.tiers = dict.fromkeys(books.products, TIERS)
     lines = _read_lines(folder, books)
     taken = list(_read_orders(folder, books, lines, reading))
     books.orders, books.order_count = taken, len(taken)
@@ -99,7 +100,6 @@ def _read_products(folder: Path, books: Books) -> None:
             pack=row["QuantityPerUnit"],
             discontinued=row["Discontinued"] == "1",
         )
-        books.tiers[sku] = TIERS
         books.stock[sku, MAIN] = stock_row(_quantity(row, "UnitsInStock"), _quantity(row, "ReorderLevel"))
 
 

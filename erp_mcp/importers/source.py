@@ -44,6 +44,10 @@ class SourceRow:
     def __getitem__(self, column: str) -> str:
         return self.values[column]
 
+    def text(self, column: str) -> str:
+        """What stands in a column, trimmed; empty where the file has no such column."""
+        return self.values.get(column, "").strip()
+
 
 def source_path(dataset: str, source: Path | None, file: str) -> Path:
     """Where a data set's one file is.
