@@ -3,12 +3,12 @@
 With ``graph.app`` the only place that reaches into the ERP's inside.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -16,8 +16,7 @@ from checkpoints.database import database_url, sqlite_path
 from checkpoints.database import migrate as migrate_checkpoints
 from checkpoints.ledger import Ledger
 from checkpoints.records import ApprovalRow
-from erp_mcp.importers.northwind import load_northwind
-from erp_mcp.importers.report import ImportReport
+from erp_mcp.importers.report import ImportReport, Progress, RowListener
 from erp_mcp.queries.lookup import find_order
 from erp_mcp.queries.operations import OperationRow, list_operations
 from erp_mcp.store.chain import operation_problems
@@ -27,12 +26,10 @@ from graph.audit import AuditEntry, Operation, audit_entries, touches
 from graph.errors import CountersignError
 from graph.settings import Settings
 
+if TYPE_CHECKING:
+    from erp_mcp.importers.datasets import Importer
+
 Json = dict[str, Any]
-
-Importer = Callable[[Store, Path | None], ImportReport]
-
-IMPORTERS: Mapping[str, Importer] = {"northwind": load_northwind}
-"""The data sets that ``init`` can load, by name."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +56,33 @@ class Made:
         } | self.report.model_dump()  # fmt: skip
 
 
-def make_books(settings: Settings, dataset: str, source: Path | None = None) -> Made:
+def datasets() -> tuple[str, ...]:
+    """The data sets that ``init`` can load."""
+    return tuple(_importers())
+
+
+def _importers() -> "Mapping[str, Importer]":
+    # Loaded only where it is needed: whoever looks at an approval should not wait for it.
+    from erp_mcp.importers.datasets import IMPORTERS
+
+    return IMPORTERS
+
+
+def make_books(
+    settings: Settings,
+    dataset: str,
+    source: Path | None = None,
+    progress: Progress | None = None,
+    on_row: RowListener | None = None,
+) -> Made:
     """Makes both databases and the key, and loads data. What is there already stays as it is.
 
     Args:
         settings: say where.
-        dataset: one of ``IMPORTERS``.
-        source: the folder with the data set's files; the package's own if left out.
+        dataset: one of ``datasets()``.
+        source: the data set's file, or the folder with its files; the package's own if left out.
+        progress: told what is being done, how much of it is done, and how much there is.
+        on_row: told of every row of the source that is mended or refused.
 
     Raises:
         CountersignError: ``home_unusable``.
@@ -78,7 +95,7 @@ def make_books(settings: Settings, dataset: str, source: Path | None = None) -> 
     with _whole_or_not_at_all(parse_url(settings.erp_database)):
         create_database(settings.erp_database)
         with _store(settings) as store:
-            report = IMPORTERS[dataset](store, source)
+            report = _importers()[dataset](store, source, progress, on_row)
             erp = store.url
     checkpoints = database_url(settings.checkpoint_database)
     migrate_checkpoints(checkpoints)

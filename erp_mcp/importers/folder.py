@@ -53,7 +53,7 @@ def load_folder(
         on_row: told of every row that is mended or refused.
 
     Raises:
-        ErpError: ``source_missing`` (folder or file), ``import_source_invalid`` (a file is not UTF-8, is not CSV or lacks
+        ErpError: ``source_missing`` (folder or file), ``import_source_invalid`` (a file is not UTF-8, not CSV or lacks
             a column), ``dataset_mismatch``. Nothing is written then.
     """
     files = _files(source)

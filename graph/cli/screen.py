@@ -6,6 +6,8 @@ is spelled out.
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -83,6 +85,31 @@ def complain(message: str, hint: str = "") -> None:
     console.print(Text.assemble(("error: ", "bold red"), shown(message)), soft_wrap=True)
     if hint:
         console.print(Text.assemble(("hint: ", "bold"), shown(hint)), soft_wrap=True)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar on stderr for work that takes a while; nothing where that is no terminal.
+
+    Yields:
+        To be told what is being done, how much of it is done, and how much there is; None where nobody looks.
+    """
+    console = _Screen(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+
+    tasks: dict[str, TaskID] = {}
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(visible(what))
+            bar.update(tasks[what], completed=done, total=max(of, 1) if of else done or 1)
+
+        yield tell
 
 
 def remark(text: str) -> None:
