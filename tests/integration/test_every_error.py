@@ -29,9 +29,7 @@ ADJUST: Final[JsonObject] = {"sku": "A-1", "delta": -5, "reason": "count"}
 NOT_OVER_MCP: Final = {
     "database_schema_newer": "found on opening, before there is a server",
     "database_schema_older": "found on opening, before there is a server",
-    "dataset_mismatch": "refuses an import",
-    "import_source_invalid": "refuses an import",
-    "invalid_tier": "refuses an import",
+    "invalid_tier": "refuses products on their way in",
     "key_missing": "stops the start",
     "key_unusable": "stops the start",
     "setting_invalid": "stops the start",
@@ -149,10 +147,16 @@ PROVOKED: Final[dict[str, Provocation]] = {
     "invalid_filter": calling("list_orders", status="shippd"),
     "mixed_currencies": calling("create_order", customer="ACME", lines=[{"sku": "EURO", "quantity": 1}]),
     "not_a_write": calling("batch", calls=[{"tool": "get_order", "arguments": {"order_id": OPEN}}]),
+    "nothing_to_change": calling("update_order", order_id=OPEN, note=""),
     "not_cancellable": calling("cancel_order", order_id=SHIPPED, reason="late"),
+    "not_returnable": calling("request_return", order_id=OPEN, lines=[{"sku": "A-1", "quantity": 1}], reason="broken"),
+    "not_updatable": calling("update_order", order_id=SHIPPED, note="later"),
     "order_not_found": calling("get_order", order_id="no such order"),
     "product_discontinued": calling("create_order", customer="ACME", lines=[{"sku": "DEAD", "quantity": 1}]),
     "product_not_found": calling("get_product", sku="no such SKU"),
+    "return_exceeds_order": calling(
+        "request_return", order_id=SHIPPED, lines=[{"sku": "A-1", "quantity": 2}], reason="broken"
+    ),
     "stale_version": stale,
     "stock_not_found": calling("get_stock", sku="A-1", warehouse="EAST"),
     "unknown_tool": calling("get_oder"),
@@ -166,8 +170,12 @@ async def granted(scene: Scene, tool: str, arguments: JsonObject) -> str:
 
 
 def codes_in_source() -> Iterator[str]:
-    """The first argument of every ``ErpError(…)`` in the package; the store's failures take theirs from a table."""
-    for path in Path(erp_mcp.__file__).parent.rglob("*.py"):
+    """The first argument of every ``ErpError(…)`` in the package but for the importers, which no tool reaches; the
+    store's failures take theirs from a table."""
+    package = Path(erp_mcp.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.is_relative_to(package / "importers"):
+            continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ErpError":
                 if isinstance(node.args[0], ast.Constant):
