@@ -7,7 +7,6 @@ have a chain of their own, show the effects of those.
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
@@ -36,7 +35,7 @@ def append(connection: sa.Connection, event: str, row: ApprovalRow, at: datetime
 
 def row_hash(row: ApprovalRow) -> str:
     """SHA-256 (hex) over everything that the ledger holds of an approval."""
-    return _sha(asdict(row))
+    return _sha({name: getattr(row, name) for name in ApprovalRow.__dataclass_fields__})
 
 
 def entry_hash(entry: dict[str, Any]) -> str:

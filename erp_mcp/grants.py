@@ -87,43 +87,70 @@ class Verifier:
         self._key = _Key(kid, "HS256" if isinstance(key, bytes) else "EdDSA", key)
         self._audience = audience
 
-    def verify(self, token: str, *, allow_expired: bool = False) -> Grant:
+    def verify(self, token: str) -> Grant:
         """The grant inside a token.
 
         Args:
             token: the JWT from ``_meta``.
-            allow_expired: only for looking up a receipt that exists already.
 
         Raises:
             ErpError: ``grant_invalid`` or ``grant_expired``.
         """
-        claims = self._claims(token, allow_expired=allow_expired)
+        presented = self.present(token)
+        presented.refuse_expired()
+        return presented.grant
+
+    def present(self, token: str) -> "Presented":
+        """The grant inside a token, which may be over: its receipt, if there is one, is still given out.
+
+        Raises:
+            ErpError: ``grant_invalid``.
+        """
+        claims = self._claims(token)
         texts = [claims[name] for name in ("jti", "call", "tool", "digest", "sub", "req")]
         if not all(isinstance(text, str) and text for text in texts):
             raise _invalid("a claim is empty or not text")
-        if not 0 < int(claims["exp"]) - int(claims["iat"]) <= LIFETIME_SECONDS:
+        if not all(isinstance(claims[name], int) for name in ("iat", "exp")):
+            raise _invalid("a time is not a whole number of seconds")
+        if not 0 < claims["exp"] - claims["iat"] <= LIFETIME_SECONDS:
             raise _invalid(f"it is meant to last longer than {LIFETIME_SECONDS} seconds")
-        return Grant(*texts)
+        return Presented(Grant(*texts), expired=claims["exp"] <= time.time())
 
-    def _claims(self, token: str, *, allow_expired: bool) -> JsonClaims:
+    def _claims(self, token: str) -> JsonClaims:
         try:
             if jwt.get_unverified_header(token).get("kid") != self._key.kid:
                 raise _invalid("signed with a key that this ERP does not know")
             return jwt.decode(
                 token, self._key.key, algorithms=[self._key.algorithm], audience=self._audience, issuer=ISSUER,
-                options={"require": list(CLAIMS), "verify_exp": not allow_expired, "strict_aud": True},
+                options={"require": list(CLAIMS), "verify_exp": False, "strict_aud": True},
             )  # fmt: skip
-        except jwt.ExpiredSignatureError as error:
-            raise ErpError(
-                "grant_expired",
-                "The grant has expired.",
-                "Nothing was done. The host that holds the approval signs a new grant and sends the call again.",
-            ) from error
         except jwt.InvalidTokenError as error:
             raise _invalid(str(error)) from error
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             # PyJWT lets these through for claims and headers of a wrong type
             raise _invalid("a claim has the wrong type") from error
+
+
+@dataclass(frozen=True)
+class Presented:
+    """A grant whose signature, audience and claims are right.
+
+    Args:
+        grant: what it allows.
+        expired: whether its minute is over.
+    """
+
+    grant: Grant
+    expired: bool
+
+    def refuse_expired(self) -> None:
+        """Raises ``grant_expired`` where nothing may be done with it any more."""
+        if self.expired:
+            raise ErpError(
+                "grant_expired",
+                "The grant has expired.",
+                "Nothing was done. The host that holds the approval signs a new grant and sends the call again.",
+            )
 
 
 def _invalid(why: str) -> ErpError:

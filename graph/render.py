@@ -18,6 +18,8 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 def visible(text: str) -> str:
     """Text with control, bidirectional, zero-width and unassigned characters spelled out, such as ⟨U+202E⟩."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(f"⟨U+{ord(char):04X}⟩" if _hides(char) else char for char in text)
 
 

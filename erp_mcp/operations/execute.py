@@ -24,7 +24,7 @@ from erp_mcp.contract import (
 )
 from erp_mcp.errors import ErpError
 from erp_mcp.faults import point
-from erp_mcp.grants import Grant, Verifier
+from erp_mcp.grants import Grant, Presented, Verifier
 from erp_mcp.operations.effects import apply
 from erp_mcp.operations.plan import Plan
 from erp_mcp.store.chain import append_operation
@@ -126,27 +126,28 @@ def _execute_all(store: Store, verifier: Verifier, calls: Sequence[_Call], token
     answers = []
     with store.write() as tx:
         point("execute.begin")
-        for i, (call, token, grant) in enumerate(zip(calls, tokens, granted, strict=True)):
+        for i, (call, presented) in enumerate(zip(calls, granted, strict=True)):
             with _named(i, len(calls)):
-                answers.append(_execute(tx, verifier, call, token, grant))
+                answers.append(_execute(tx, call, presented))
         point("execute.before_commit")
     point("execute.after_commit")
     return answers
 
 
-def _granted(verifier: Verifier, call: _Call, token: str) -> Grant:
+def _granted(verifier: Verifier, call: _Call, token: str) -> Presented:
     """Signature, audience and tool; whether it is still in time matters only if nothing was done yet."""
-    grant = verifier.verify(token, allow_expired=True)
-    if grant.tool != call.tool.name:
-        raise _mismatch(f"The grant is for {grant.tool}, not for {call.tool.name}.")
-    return grant
+    presented = verifier.present(token)
+    if presented.grant.tool != call.tool.name:
+        raise _mismatch(f"The grant is for {presented.grant.tool}, not for {call.tool.name}.")
+    return presented
 
 
-def _execute(tx: Tx, verifier: Verifier, call: _Call, token: str, grant: Grant) -> WriteAnswer:
+def _execute(tx: Tx, call: _Call, presented: Presented) -> WriteAnswer:
+    grant = presented.grant
     done = _already_done(tx, call, grant)
     if done is not None:
         return WriteAnswer(status="already_executed", receipt=done.model_copy(update={"status": "already_executed"}))
-    verifier.verify(token)
+    presented.refuse_expired()
     plan, preview = _plan(tx, call)
     point("execute.planned")
     if preview.digest != grant.digest:

@@ -23,6 +23,21 @@ SUGGESTED_FROM: Final = 5000
 
 Row = sa.Row[Any]
 
+# Written once: SQLAlchemy takes half the time for a statement that it has seen before.
+_ORDERS = (
+    sa.select(orders)
+    .where(sa.or_(orders.c.id.in_(sa.bindparam("ids", expanding=True)), orders.c.source_key == sa.bindparam("key")))
+    .order_by(orders.c.id)
+)
+_PRODUCTS = sa.select(products).where(products.c.sku_key == sa.bindparam("key")).order_by(products.c.sku)
+_CUSTOMERS = (
+    sa.select(customers)
+    .where(sa.or_(customers.c.id_key == sa.bindparam("key"), customers.c.name_key == sa.bindparam("key")))
+    .order_by(customers.c.id)
+)
+_WAREHOUSES = sa.select(warehouses).order_by(warehouses.c.code)
+_STOCK = sa.select(stock).where(stock.c.sku == sa.bindparam("sku"), stock.c.warehouse == sa.bindparam("warehouse"))
+
 
 def find_order(tx: Tx, ref: str) -> Row:
     """The order of this number, or of this number where it was imported from.
@@ -36,8 +51,7 @@ def find_order(tx: Tx, ref: str) -> Row:
     """
     key = match_key(ref)
     # Our own numbers are upper case, so upper() stands for a key column of theirs.
-    fits = sa.or_(orders.c.id.in_({ref, key.upper()}), orders.c.source_key == key)
-    rows = tx.connection.execute(sa.select(orders).where(fits).order_by(orders.c.id)).all()
+    rows = tx.connection.execute(_ORDERS, {"ids": sorted({ref, key.upper()}), "key": key}).all()
     found = _one(rows, ref, lambda row: ref in (row.id, row.source_id), _order_candidate)
     if found is None:
         hint = "Call list_orders to find it by customer, product or day, or ask the user for the number."
@@ -51,8 +65,7 @@ def find_product(tx: Tx, sku: str) -> Row:
     Raises:
         ErpError: ``product_not_found`` (with ``suggestions`` in its details), ``ambiguous``.
     """
-    fits = products.c.sku_key == match_key(sku)
-    rows = tx.connection.execute(sa.select(products).where(fits).order_by(products.c.sku)).all()
+    rows = tx.connection.execute(_PRODUCTS, {"key": match_key(sku)}).all()
     found = _one(rows, sku, lambda row: bool(row.sku == sku), lambda row: {"sku": row.sku, "name": row.name})
     if found is None:
         near = _suggestions(tx, sku, products.c.sku, products.c.name)
@@ -67,9 +80,7 @@ def find_customer(tx: Tx, ref: str) -> Row:
     Raises:
         ErpError: ``customer_not_found`` (with ``suggestions`` in its details), ``ambiguous``.
     """
-    key = match_key(ref)
-    fits = sa.or_(customers.c.id_key == key, customers.c.name_key == key)
-    rows = tx.connection.execute(sa.select(customers).where(fits).order_by(customers.c.id)).all()
+    rows = tx.connection.execute(_CUSTOMERS, {"key": match_key(ref)}).all()
     found = _one(rows, ref, lambda row: ref in (row.id, row.name), _customer_candidate)
     if found is None:
         near = _suggestions(tx, ref, customers.c.id, customers.c.name)
@@ -84,7 +95,7 @@ def find_warehouse(tx: Tx, code: str | None) -> Row:
     Raises:
         ErpError: ``warehouse_not_found`` (with all ``warehouses`` in its details), ``ambiguous``.
     """
-    rows = tx.connection.execute(sa.select(warehouses).order_by(warehouses.c.code)).all()
+    rows = tx.connection.execute(_WAREHOUSES).all()
     if code is None:
         default = [row for row in rows if row.code == DEFAULT_WAREHOUSE] or rows
         found = _one(default, "(no warehouse given)", lambda row: False, _warehouse_candidate)
@@ -111,9 +122,13 @@ def find_stock(tx: Tx, sku: str, warehouse: str | None = None) -> Row:
         ErpError: ``product_not_found``, ``warehouse_not_found``, ``ambiguous``; ``stock_not_found`` where the product
             is not kept in that warehouse.
     """
-    product, place = find_product(tx, sku), find_warehouse(tx, warehouse)
-    here = sa.select(stock).where(stock.c.sku == product.sku, stock.c.warehouse == place.code)
-    row = tx.connection.execute(here).one_or_none()
+    return stock_of(tx, find_product(tx, sku), warehouse)
+
+
+def stock_of(tx: Tx, product: Row, warehouse: str | None = None) -> Row:
+    """The stock of a product that was found already; otherwise as ``find_stock``."""
+    place = find_warehouse(tx, warehouse)
+    row = tx.connection.execute(_STOCK, {"sku": product.sku, "warehouse": place.code}).one_or_none()
     if row is None:
         message = f"{product.sku} ({product.name}) is not kept in warehouse {place.code}."
         raise ErpError("stock_not_found", message, f"Call get_stock with sku {product.sku} to see where it is kept.")

@@ -5,7 +5,7 @@ from erp_mcp.domain.quantity import MAX_MILLI, quantity_string, to_milli
 from erp_mcp.errors import ErpError
 from erp_mcp.operations.plan import Plan
 from erp_mcp.operations.stock_effects import MoveStock
-from erp_mcp.queries.lookup import find_product, find_stock
+from erp_mcp.queries.lookup import find_product, stock_of
 from erp_mcp.store.transaction import Tx
 from erp_mcp.tools.arguments import Delta, Reason, Sku, WarehouseCode
 
@@ -18,7 +18,7 @@ def adjust_stock(tx: Tx, sku: Sku, delta: Delta, reason: Reason, warehouse: Ware
             ``invalid_argument``; what the look-ups raise.
     """
     product = find_product(tx, sku)
-    row = find_stock(tx, product.sku, warehouse)
+    row = stock_of(tx, product, warehouse)
     delta_milli = to_milli(delta, product.quantity_places, "delta")
     before, after = row.on_hand_milli, row.on_hand_milli + delta_milli
     if after < row.reserved_milli:

@@ -87,16 +87,17 @@ def test_a_forged_token_is_refused(forged: Any) -> None:
 
 
 def test_a_grant_lasts_a_minute_and_can_then_only_fetch_a_receipt() -> None:
-    """Expired is its own code; with allow_expired all else is still checked."""
+    """Expired is its own code; all else is still checked before a receipt is looked up."""
     with time_machine.travel(time.time() - LIFETIME_SECONDS - 1):
         old = token()
         forged = token(key=b"x" * 64)
     with pytest.raises(ErpError) as refused:
         Verifier(KEY, "erp").verify(old)
     assert refused.value.code == "grant_expired"
-    assert Verifier(KEY, "erp").verify(old, allow_expired=True) == GRANT
+    presented = Verifier(KEY, "erp").present(old)
+    assert (presented.grant, presented.expired) == (GRANT, True)
     with pytest.raises(ErpError, match="not accepted"):
-        Verifier(KEY, "erp").verify(forged, allow_expired=True)
+        Verifier(KEY, "erp").present(forged)
 
 
 def test_with_a_key_pair_the_erp_cannot_sign(tmp_path: Path) -> None:
