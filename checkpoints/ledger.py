@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -17,7 +18,7 @@ from checkpoints import chain, pauses
 from checkpoints import statements as sql
 from checkpoints.database import open_engine, said_plainly
 from checkpoints.reading import Clock, LedgerReads, latest, utc_now
-from checkpoints.records import ApprovalRow, Assurance, Decision, Json, Proposal, Status, Verdict
+from checkpoints.records import ApprovalRow, Assurance, Decision, Json, Need, Proposal, Status, Verdict
 from checkpoints.tables import approvals
 
 LEDGER_LOCK: Final = 0x436F756E  # "Coun"
@@ -139,7 +140,7 @@ class Ledger(LedgerReads):
             return Verdict(row.id, "edited", old, successor)
         if decision.kind != "approve":  # whatever else somebody made up must not count as a signature
             raise ValueError(f"{decision.kind!r} is not a decision that can be recorded")
-        return self._sign(connection, row, by, assurance, known)
+        return self._sign(connection, row, decision, known)
 
     def _refusal(
         self, connection: sa.Connection, decision: Decision, row: ApprovalRow, thread_id: str | None
@@ -153,23 +154,29 @@ class Ledger(LedgerReads):
             return Verdict(row.id, "expired", row)
         if row.status != "pending":
             return Verdict(row.id, "already_decided", row)
-        if self._is_over(connection, row):
+        if self._is_over(connection, row, decision.expires_at):
             return Verdict(row.id, "expired", self._move(connection, row, "expired"))
         if decision.kind == "approve" and _paused(connection):
             return Verdict(row.id, "paused", row)
         return None
 
-    def _sign(self, connection: sa.Connection, row: ApprovalRow, by: str, assurance: Assurance, known: Json) -> Verdict:
-        signed = set(connection.scalars(sql.SIGNED_BY, {"approval_id": row.id}))
-        if by in signed:
+    def _sign(self, connection: sa.Connection, row: ApprovalRow, decision: Decision, known: Json) -> Verdict:
+        by, assurance = known["decided_by"], known["assurance"]
+        signed = sql.signatures_of(connection, [row.id]).get(row.id, {})
+        if by in signed and (signed[by], assurance) != ("asserted", "token"):
             return Verdict(row.id, "already_decided", row)
-        signature = {"approval_id": row.id, "signed_by": by, "assurance": assurance, "digest": row.digest}
-        connection.execute(sql.SIGN, signature | {"signed_at": known["decided_at"]})
-        if len(signed) + 1 < int(row.policy.get("approvers", 1)):
+        signature = {"assurance": assurance, "digest": row.digest, "signed_at": known["decided_at"]}
+        if by in signed:
+            connection.execute(sql.SIGN_SURER.values(**signature), {"of": row.id, "signer": by})
+        else:
+            connection.execute(sql.SIGN, signature | {"approval_id": row.id, "signed_by": by})
+        everybody = signed | {by: assurance}
+        needs = (Need(int(row.policy.get("count", 1))),) if decision.needs is None else decision.needs
+        if any(need.lacks(everybody) for need in needs):
             chain.append(connection, f"signed by {by}", row, known["decided_at"])
             return Verdict(row.id, "signed", row)
-        everybody = known | {"decided_by": ", ".join([*sorted(signed), by])}
-        return Verdict(row.id, "approved", self._move(connection, row, "approved", **everybody))
+        names = known | {"decided_by": ", ".join([*sorted(everybody.keys() - {by}), by])}
+        return Verdict(row.id, "approved", self._move(connection, row, "approved", **names))
 
     # -- settling --------------------------------------------------------------------------------------------------
 
@@ -231,11 +238,11 @@ class Ledger(LedgerReads):
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _is_over(self, connection: sa.Connection, row: ApprovalRow) -> bool:
-        now = self.clock()
-        if now < row.expires_at:
+    def _is_over(self, connection: sa.Connection, row: ApprovalRow, earlier: datetime | None = None) -> bool:
+        now, expires_at = self.clock(), min(row.expires_at, earlier or row.expires_at)
+        if now < expires_at:
             return False
-        return now >= pauses.deadline(row.created_at, row.expires_at, now, pauses.all_pauses(connection))
+        return now >= pauses.deadline(row.created_at, expires_at, now, pauses.all_pauses(connection))
 
     def _move(self, connection: sa.Connection, row: ApprovalRow, after: Status, **values: Any) -> ApprovalRow:
         """The one way in which a status changes: compare-and-set, and an entry in the chain."""

@@ -11,7 +11,7 @@ from checkpoints import chain
 from checkpoints import statements as sql
 from checkpoints.database import check_schema, open_engine, said_plainly
 from checkpoints.pauses import Pause, all_pauses
-from checkpoints.records import ApprovalRow, Status
+from checkpoints.records import ApprovalRow, Assurance, Json, Status
 from checkpoints.tables import approvals
 
 Clock = Callable[[], datetime]
@@ -144,27 +144,26 @@ class LedgerReads:
         with self._read() as connection:
             return sql.rows(connection, sql.TWINS, digest=digest)
 
-    def figures(self, requested_by: str, since: datetime, but: str = "") -> tuple[int, int]:
+    def previews_of(self, requested_by: str, *, since: datetime, until: datetime, but: str = "") -> list[Json]:
         """What one requester has got, or may still get: so that splitting an order does not slip under a limit.
 
         Args:
             requested_by: who asked.
-            since: from when on.
+            since: from when on what was done counts; what still waits counts however old it is.
+            until: what was opened later does not count.
             but: a call that does not count, because it is the one that is looked at.
 
         Returns:
-            How many approvals, and the sum of their largest amounts in ten-thousandths.
+            The previews of what waits, is approved or was done.
         """
+        asked = {"requested_by": requested_by, "since": since, "until": until, "but": but}
         with self._read() as connection:
-            count, total = connection.execute(
-                sql.FIGURES, {"requested_by": requested_by, "since": since, "but": but}
-            ).one()
-            return int(count), int(total)
+            return list(connection.scalars(sql.OF_REQUESTER, asked))
 
-    def signers(self, approval_id: str) -> list[str]:
-        """Who has signed an approval so far."""
+    def signatures(self, approval_ids: Sequence[str]) -> dict[str, dict[str, Assurance]]:
+        """Who has signed approvals so far, and how surely each is known; those without a signature are left out."""
         with self._read() as connection:
-            return sorted(connection.scalars(sql.SIGNED_BY, {"approval_id": approval_id}))
+            return sql.signatures_of(connection, approval_ids)
 
     def pauses(self) -> list[Pause]:
         """Every pause that there was, oldest first."""

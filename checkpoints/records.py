@@ -1,5 +1,6 @@
 """What the ledger keeps and what it answers, as plain data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -28,7 +29,7 @@ class Proposal:
         arguments: the arguments that would run; they differ from ``proposed`` after an approver's edit.
         preview: what the approver is shown.
         digest: what the approver signs.
-        policy: what the policy asks for; ``approvers`` is how many distinct people have to sign.
+        policy: what the policy asks for; ``count`` is how many distinct people one rule wants at most.
         requested_by: who asked.
         request: in which words.
         expires_at: after this nobody's approval counts any more.
@@ -78,6 +79,37 @@ class ApprovalRow(Proposal):
 
 
 @dataclass(frozen=True)
+class Need:
+    """How many distinct people have to sign, and which.
+
+    Args:
+        count: how many.
+        people: who counts; None for anybody who is named.
+        barred: who does not, whatever else holds: the requester.
+        assurance: how surely each of them has to be known, at least.
+    """
+
+    count: int = 1
+    people: frozenset[str] | None = None
+    barred: frozenset[str] = frozenset()
+    assurance: Assurance = "asserted"
+
+    def counts(self, name: str, assurance: Assurance) -> bool:
+        """Whether this person's signature counts."""
+        if name in self.barred or (self.people is not None and name not in self.people):
+            return False
+        return assurance == "token" or assurance == self.assurance
+
+    def lacks(self, signatures: Mapping[str, Assurance]) -> int:
+        """How many more signatures it takes.
+
+        Args:
+            signatures: who has signed, and how surely each is known.
+        """
+        return max(0, self.count - sum(self.counts(name, assurance) for name, assurance in signatures.items()))
+
+
+@dataclass(frozen=True)
 class Decision:
     """What one person says to one approval.
 
@@ -87,6 +119,8 @@ class Decision:
         digest: of the preview that the person saw; None only where it is known otherwise that they saw this one.
         reason: why it was rejected.
         replacement: for an edit, the new proposal, planned already.
+        needs: what an approval takes as of now, each to be met; None for what was kept when it was opened.
+        expires_at: an earlier deadline than the approval's own, as of now.
     """
 
     approval_id: str
@@ -94,6 +128,8 @@ class Decision:
     digest: str | None = None
     reason: str = ""
     replacement: Proposal | None = None
+    needs: tuple[Need, ...] | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True)

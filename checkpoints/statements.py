@@ -1,11 +1,11 @@
 """The ledger's SQL, written once: SQLAlchemy takes half the time for a statement that it has seen before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from checkpoints.records import ApprovalRow
+from checkpoints.records import ApprovalRow, Assurance
 from checkpoints.tables import approvals, signatures
 
 _ROW = sa.select(*(approvals.c[name] for name in ApprovalRow.__dataclass_fields__))
@@ -20,7 +20,9 @@ OF_THREAD = _ROW.where(approvals.c.thread_id == sa.bindparam("thread_id")).order
 PENDING_OF_THREAD = OF_THREAD.where(approvals.c.status == "pending")
 UNSETTLED_OF_THREAD = OF_THREAD.where(UNSETTLED)
 UNSETTLED_THREADS = sa.select(approvals.c.thread_id).distinct().where(UNSETTLED).order_by(approvals.c.thread_id)
-SIGNED_BY = sa.select(signatures.c.signed_by).where(signatures.c.approval_id == sa.bindparam("approval_id"))
+SIGNED_BY = sa.select(signatures.c.approval_id, signatures.c.signed_by, signatures.c.assurance).where(
+    signatures.c.approval_id.in_(sa.bindparam("ids", expanding=True))
+)
 
 TWINS = (
     _ROW.where(approvals.c.status == "pending", approvals.c.digest == sa.bindparam("digest"))
@@ -28,16 +30,23 @@ TWINS = (
     .limit(3)
 )
 """Approvals of the same digest that wait: the same call on the same facts."""
-FIGURES = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(approvals.c.amount), 0)).where(
+OF_REQUESTER = sa.select(approvals.c.preview).where(
     approvals.c.requested_by == sa.bindparam("requested_by"),
-    approvals.c.created_at >= sa.bindparam("since"),
-    approvals.c.status.in_(("pending", "approved", "executed")),
+    approvals.c.created_at <= sa.bindparam("until"),
     approvals.c.call != sa.bindparam("but"),
+    sa.or_(
+        approvals.c.status.in_(("pending", "approved")),
+        sa.and_(approvals.c.status.in_(("executed", "unknown")), approvals.c.decided_at >= sa.bindparam("since")),
+    ),
 )
-"""What one requester has asked for and got, or may still get, since some time."""
+"""What one requester got since some time, or may still get."""
 
 INSERT = sa.insert(approvals)
 SIGN = sa.insert(signatures)
+SIGN_SURER = sa.update(signatures).where(
+    signatures.c.approval_id == sa.bindparam("of"), signatures.c.signed_by == sa.bindparam("signer")
+)
+"""The same person signs once more, known more surely."""
 
 _MOVED = sa.update(approvals).where(approvals.c.id == sa.bindparam("of"))
 MOVE = _MOVED.where(approvals.c.status == sa.bindparam("before"))
@@ -52,6 +61,14 @@ def select_where(*where: sa.ColumnElement[bool], limit: int | None = None) -> sa
 def rows(connection: sa.Connection, query: sa.Select[Any], **values: Any) -> list[ApprovalRow]:
     """Runs a query that selects approvals."""
     return [_approval(row) for row in connection.execute(query, values)]
+
+
+def signatures_of(connection: sa.Connection, approval_ids: Sequence[str]) -> dict[str, dict[str, Assurance]]:
+    """Who has signed each approval, and how surely each is known; approvals without a signature are left out."""
+    found: dict[str, dict[str, Assurance]] = {}
+    for approval_id, name, assurance in connection.execute(SIGNED_BY, {"ids": list(approval_ids)}):
+        found.setdefault(approval_id, {})[name] = assurance
+    return found
 
 
 def all_rows(connection: sa.Connection) -> Iterator[ApprovalRow]:

@@ -21,7 +21,8 @@ from erp_mcp.grants import Grant, Signer, load_or_create_key
 from graph.bridge import Bridge
 from graph.build import assemble
 from graph.errors import CountersignError
-from graph.policy import Policy
+from graph.policy import PolicySource
+from graph.rights import open_policy
 from graph.services import Services
 from graph.settings import Settings, load_settings
 from graph.threads import Agent
@@ -67,7 +68,7 @@ async def open_services(
     try:
         async with Bridge(books.erp.server) as bridge:
             yield Services(
-                settings=settings, bridge=bridge, ledger=books.ledger, leases=books.leases, policy=Policy(),
+                settings=settings, bridge=bridge, ledger=books.ledger, leases=books.leases, policy=books.policy,
                 chat=books.chat, clock=clock, sign=books.sign, worker=books.worker,
                 reads_in_place=own_loop and sqlite_path(books.ledger.url) is not None,
             )  # fmt: skip
@@ -82,6 +83,7 @@ class _Books:
     erp: Erp
     ledger: Ledger
     leases: Leases
+    policy: PolicySource
     chat: BaseChatModel
     sign: Callable[[ApprovalRow], str]
     worker: ThreadPoolExecutor
@@ -90,6 +92,7 @@ class _Books:
 
 def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock) -> _Books:
     with ExitStack() as stack:
+        policy = open_policy(settings.policy)
         model = chat or chat_model(settings)
         checkpoints = database_url(settings.checkpoint_database)
         ledger = Ledger(checkpoints, clock)
@@ -101,7 +104,7 @@ def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock) ->
         sign = _signing(Signer(load_or_create_key(settings.key_path)), erp.instance_id)
         worker = ThreadPoolExecutor(1, "countersign-ledger")
         stack.callback(worker.shutdown)
-        return _Books(erp, ledger, leases, model, sign, worker, stack.pop_all().close)
+        return _Books(erp, ledger, leases, policy, model, sign, worker, stack.pop_all().close)
 
 
 def _signing(signer: Signer, audience: str) -> Callable[[ApprovalRow], str]:

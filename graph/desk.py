@@ -8,7 +8,10 @@ from checkpoints.faults import point
 from checkpoints.records import ApprovalRow, Assurance, Decision, Verdict
 from erp_mcp.errors import ErpError
 from graph.decisions import Answer
+from graph.errors import CountersignError
+from graph.policy import BY_RULE, Policy
 from graph.proposals import Wanted, make_proposals
+from graph.rights import Rights, rights_of
 from graph.run import Outcome
 from graph.services import Services
 
@@ -52,41 +55,101 @@ async def decide(
         seen_before: for answers without a digest: the preview must be older than this, since a double click must not
             approve the fresh preview that its first click caused.
     """
+    rows = await services.look_up(services.ledger.get_all, [answer.approval_id for answer in answers])
+    try:
+        policy = await services.policy_now()
+    except CountersignError as error:
+        note = f"Nothing was decided: {error.message}"
+        return [Decided(one.approval_id, "forbidden", note, rows.get(one.approval_id)) for one in answers]
+    who = _Who(policy, policy.person(by), assurance, seen_before)
     refused: dict[str, Decided] = {}
     decisions: list[Decision] = []
-    rows = await services.look_up(services.ledger.get_all, [answer.approval_id for answer in answers])
     for answer in answers:
-        prepared = await _prepare(services, answer, rows.get(answer.approval_id), by, seen_before)
+        prepared = await _prepare(services, answer, rows.get(answer.approval_id), who)
         if isinstance(prepared, Decided):
             refused[answer.approval_id] = prepared
         else:
             decisions.append(prepared)
     verdicts = await services.off_loop(
-        services.ledger.decide, decisions, by=by, assurance=assurance, thread_id=thread_id
+        services.ledger.decide, decisions, by=who.name, assurance=assurance, thread_id=thread_id
     )
     point("agent.decided")
     made = refused | {verdict.approval_id: _decided(verdict) for verdict in verdicts}
+    signed = [verdict.approval_id for verdict in verdicts if verdict.kind == "signed"]
+    if signed:
+        made |= await _still_missing(services, policy, [made[approval_id] for approval_id in signed])
     return [made[answer.approval_id] for answer in answers]
 
 
-async def _prepare(
-    services: Services, answer: Answer, row: ApprovalRow | None, by: str, seen_before: datetime | None
-) -> Decision | Decided:
+async def decide_by_rule(services: Services, rows: Sequence[ApprovalRow]) -> list[ApprovalRow]:
+    """Lets the policy's automatic rules sign what they may; the ledger then says which rule it was.
+
+    Args:
+        services: the agent's.
+        rows: pending approvals.
+
+    Returns:
+        The rows as they stand afterwards, in their order.
+    """
+    kept = [row for row in rows if row.status == "pending" and row.policy.get("automatic")]
+    if not kept:
+        return list(rows)
+    policy = await services.policy_now()
+    after: dict[str, ApprovalRow] = {}
+    for row in kept:
+        rights = await services.look_up(rights_of, policy, services.ledger, row)
+        if rights.terms.automatic is None:
+            continue
+        by_rule = Decision(row.id, "approve", row.digest, needs=())
+        verdicts = await services.off_loop(
+            services.ledger.decide, [by_rule], by=BY_RULE + rights.terms.automatic, assurance="policy"
+        )
+        point("agent.decided")
+        after |= {verdict.approval_id: verdict.row for verdict in verdicts if verdict.row is not None}
+    return [after.get(row.id, row) for row in rows]
+
+
+@dataclass(frozen=True)
+class _Who:
+    """The one who answers, under the policy of this moment."""
+
+    policy: Policy
+    name: str
+    assurance: Assurance
+    seen_before: datetime | None
+
+
+async def _prepare(services: Services, answer: Answer, row: ApprovalRow | None, who: _Who) -> Decision | Decided:
     if row is None or row.status != "pending":
         return Decision(answer.approval_id, "reject", answer.digest)  # the ledger says why it cannot count
-    forbidden = services.policy.forbids(by, row.policy, row.requested_by)
+    rights: Rights = await services.look_up(rights_of, who.policy, services.ledger, row)
+    forbidden = rights.forbids(who.name, who.assurance)
     if forbidden is not None:
         return Decided(row.id, "forbidden", forbidden, row)
-    if answer.digest is None and seen_before is not None and row.created_at > seen_before:
+    if answer.digest is None and who.seen_before is not None and row.created_at > who.seen_before:
         return Decided(
             row.id, "superseded", "This preview is newer than your answer; look at it and decide again.", row
         )
     if answer.kind != "edit":
-        return Decision(row.id, answer.kind, answer.digest, answer.reason)
+        return Decision(
+            row.id, answer.kind, answer.digest, answer.reason, needs=rights.needs, expires_at=rights.expires_at
+        )
     replacement = (await make_proposals([Wanted.edited(row, answer.args or {})], services))[0]
     if isinstance(replacement, ErpError):
         return Decided(row.id, "invalid", f"{replacement.message} {replacement.hint}".strip(), row)
-    return Decision(row.id, "edit", answer.digest, replacement=replacement)
+    return Decision(row.id, "edit", answer.digest, replacement=replacement, expires_at=rights.expires_at)
+
+
+async def _still_missing(services: Services, policy: Policy, signed: Sequence[Decided]) -> dict[str, Decided]:
+    """Signed, but not by enough people yet: says who else has to."""
+    signatures = await services.look_up(services.ledger.signatures, [one.approval_id for one in signed])
+    told: dict[str, Decided] = {}
+    for one in signed:
+        if one.row is not None:
+            rights: Rights = await services.look_up(rights_of, policy, services.ledger, one.row)
+            missing = rights.lacks(signatures.get(one.approval_id, {})) or "Another person has to sign too."
+            told[one.approval_id] = replace(one, note=f"Signed. {missing}")
+    return told
 
 
 def _decided(verdict: Verdict) -> Decided:

@@ -9,6 +9,7 @@ from erp_mcp.contract import Receipt
 from erp_mcp.errors import ErpError
 from graph.bridge import Call, LostAnswerError
 from graph.errors import NoAnswerError, PausedError
+from graph.rights import Rights, rights_of
 from graph.services import Services
 
 T = TypeVar("T")
@@ -99,13 +100,18 @@ async def carry_out_together(rows: Sequence[ApprovalRow], services: Services) ->
 
 
 async def _refused(row: ApprovalRow, services: Services) -> Settlement | None:
-    """The right is looked at once more, at the moment of signing."""
+    """The right of everybody who signed is looked at once more, at the moment of signing; lacking that, it is asked
+    again, of those who may decide now."""
     if await services.look_up(services.ledger.is_paused):
         raise PausedError
-    why = services.policy.forbids(row.decided_by or "", row.policy, row.requested_by)
+    policy = await services.policy_now()
+    rights: Rights = await services.look_up(rights_of, policy, services.ledger, row)
+    signatures = await services.look_up(services.ledger.signatures, [row.id])
+    why = rights.lacks(signatures.get(row.id, {}))
     if why is None:
         return None
-    return Settlement(row, "failed", {"code": "forbidden", "message": why, "hint": "Ask for a new approval."})
+    message = f"The policy asks for more than when {row.decided_by} approved. {why}"
+    return Settlement(row, "stale", {"code": "forbidden", "message": message, "hint": "Decide the fresh approval."})
 
 
 def _not_done(row: ApprovalRow, error: ErpError) -> Settlement:

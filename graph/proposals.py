@@ -1,7 +1,7 @@
 """From a gated call to a proposal that a person can sign: checked, planned, shown whole, and measured by the policy."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -10,7 +10,10 @@ from checkpoints.records import ApprovalRow, Proposal
 from erp_mcp.contract import Preview
 from erp_mcp.errors import ErpError
 from graph.bridge import Call
+from graph.errors import CountersignError
+from graph.policy import Policy, Subject
 from graph.render import why_not_showable
+from graph.rights import day_of
 from graph.services import Services
 
 Json = dict[str, Any]
@@ -59,6 +62,11 @@ async def make_proposals(wanted: Sequence[Wanted], services: Services) -> list[P
         A proposal per call, or why it cannot be done: nobody is asked to approve that.
     """
     made: dict[int, Proposal | ErpError] = {}
+    try:
+        policy = await services.policy_now()
+    except CountersignError as error:
+        return [ErpError(error.code, error.message, error.hint)] * len(wanted)
+    wanted = [replace(one, requested_by=policy.person(one.requested_by)) for one in wanted]
     for place, one in enumerate(wanted):
         try:
             services.bridge.check(one.tool, one.arguments)
@@ -66,21 +74,33 @@ async def make_proposals(wanted: Sequence[Wanted], services: Services) -> list[P
             made[place] = error
     sound = [place for place in range(len(wanted)) if place not in made]
     previews = await services.bridge.plan([Call(wanted[place].tool, wanted[place].arguments) for place in sound])
+    earlier: list[Proposal] = []  # of the same message: they are not in the ledger yet, and count for the day
     for place, preview in zip(sound, previews, strict=True):
-        made[place] = preview if isinstance(preview, ErpError) else await _proposal(wanted[place], preview, services)
+        if isinstance(preview, ErpError):
+            made[place] = preview
+            continue
+        proposal = made[place] = await _proposal(wanted[place], preview, services, policy, earlier)
+        if isinstance(proposal, Proposal):
+            earlier.append(proposal)
     return [made[place] for place in range(len(wanted))]
 
 
-async def _proposal(one: Wanted, preview: Preview, services: Services) -> Proposal | ErpError:
+async def _proposal(
+    one: Wanted, preview: Preview, services: Services, policy: Policy, earlier: Sequence[Proposal]
+) -> Proposal | ErpError:
     unshowable = why_not_showable(preview)
     if unshowable is not None:
         return ErpError("not_showable", unshowable, "Split it into smaller calls.")
-    shown = preview.model_dump()
+    shown, now = preview.model_dump(), services.clock()
+    day = await services.look_up(day_of, policy, services.ledger, one.requested_by, one.call, now)
+    day = day.plus(other.preview for other in earlier if other.requested_by == one.requested_by)
+    terms = policy.asks(Subject.of(one.tool, one.arguments, shown, one.requested_by, day))
+    longest = timedelta(days=services.settings.approval_days)
     return Proposal(
         thread_id=one.thread_id, message_id=one.message_id, call_id=one.call_id, call=one.call, tool=one.tool,
         proposed=one.proposed, arguments=one.arguments, preview=shown, digest=preview.digest,
-        policy=services.policy.asks(one.tool, shown, one.requested_by), requested_by=one.requested_by,
-        request=one.request, expires_at=services.clock() + timedelta(days=services.settings.approval_days),
+        policy=terms.as_json(), requested_by=one.requested_by, request=one.request,
+        expires_at=now + min(longest, terms.expires or longest),
         amount=largest_amount(preview), notes=await _twins(one, preview, services), together=one.together,
     )  # fmt: skip
 

@@ -15,7 +15,8 @@ from langchain_core.runnables import Runnable
 from checkpoints.leases import Leases
 from checkpoints.ledger import Ledger
 from graph.bridge import Bridge
-from graph.policy import Policy
+from graph.policy import Policy, PolicySource
+from graph.rights import policy_now
 from graph.settings import Settings
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ class Services:
     ledger: Ledger
     leases: Leases
     sign: Signing
-    policy: Policy
+    policy: PolicySource
     chat: BaseChatModel
     clock: Callable[[], datetime]
     worker: ThreadPoolExecutor
@@ -55,6 +56,14 @@ class Services:
     def model(self) -> Runnable[list[BaseMessage], AIMessage]:
         """The chat model with the ERP's tools."""
         return self.chat.bind_tools(self.bridge.model_tools)
+
+    async def policy_now(self) -> Policy:
+        """Who may approve what, as of now.
+
+        Raises:
+            CountersignError: ``bad_policy``: the file has become unusable since the start.
+        """
+        return await self.look_up(policy_now, self.policy)
 
     async def look_up(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """Reads from the ledger: in place where the loop is our own and the ledger a file (0.2 ms, and no lock can hold

@@ -15,6 +15,7 @@ from graph.cli import screen, views
 from graph.cli.arguments import find_approval, place_of, read_amount, read_since
 from graph.cli.failures import Exit, plainly
 from graph.cli.options import Approved, AsJson
+from graph.policy import Terms
 from graph.render import difference
 from graph.run import Approval
 from graph.settings import Settings, load_settings
@@ -78,9 +79,7 @@ def whole_view(ledger: Ledger, row: ApprovalRow, zone: ZoneInfo) -> RenderableTy
         row: the approval.
         zone: for times.
     """
-    people = int(row.policy.get("approvers", 1))
-    policy = f"{row.policy.get('rule', 'default')}: {people} {'person has' if people == 1 else 'people have'} to sign"
-    return views.approval_view(Approval.of(row), _moved(ledger, row), policy, zone)
+    return views.approval_view(Approval.of(row), _moved(ledger, row), Terms.from_json(row.policy).in_words(), zone)
 
 
 def _moved(ledger: Ledger, row: ApprovalRow) -> list[str]:

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 from checkpoints.faults import point
 from checkpoints.records import ApprovalRow, Proposal
 from erp_mcp.errors import ErpError
+from graph.desk import decide_by_rule
 from graph.messages import open_calls, result_message
 from graph.proposals import Wanted, make_proposals
 from graph.request import build_request
@@ -65,6 +66,7 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
     ]
     proposals = [outcome for outcome in made if isinstance(outcome, Proposal)]
     rows = await services.off_loop(services.ledger.open, proposals) if proposals else []
+    rows = await decide_by_rule(services, rows)
     point("agent.opened")
     waiting = [row for row in rows if row.status == "pending"]
     decided = any(one.is_settled for one in asked) or len(waiting) < len(rows)

@@ -250,7 +250,7 @@ async def test_any_named_person_may_decide_where_no_policy_says_otherwise(agent:
     asked = await agent.call(*cancel(OPEN))
     run = await agent.resume(asked.thread_id, approve(asked.pending[0], by="anybody"))
     assert run.outcome == "executed"
-    assert ledger_rows(settings)[0].policy["approvers"] == 1
+    assert ledger_rows(settings)[0].policy["count"] == 1
 
 
 @pytest.mark.guarantee("never-silent", "B2")
