@@ -8,7 +8,7 @@ from graph.planner.phrase import Phrase
 _ISO_DAY: Final = r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?![0-9])"
 ORDER_ID: Final = (
     r"(?:(?<![0-9A-Za-z])SO\s*[0-9]{8}\s*-\s*[0-9]{4,}"
-    rf"|(?<![0-9A-Za-z.-])(?<!SO )(?!{_ISO_DAY})(?!SO\s*[0-9]{{8}})#?\s?[A-Za-z]{{0,3}}[0-9]{{3,}}(?!\s*[年月天]))"
+    rf"|(?<![0-9A-Za-z.-])(?<!SO )(?!{_ISO_DAY})(?:#\s?)?(?!SO\s*[0-9]{{8}})[A-Za-z]{{0,3}}[0-9]{{3,}}(?!\s*[年月天]))"
     r"(?![0-9A-Za-z])"
 )
 """An order's number as people type it: in full, with stray spaces, or the number it was imported with."""

@@ -54,6 +54,11 @@ def quantity(text: str) -> Quantity | None:
     value = _decimal(text.strip().lower())
     if value is None:
         return None
+    return as_argument(value)
+
+
+def as_argument(value: Decimal) -> Quantity:
+    """A decimal as an argument: an int where whole, else a decimal string."""
     return int(value) if value == value.to_integral_value() else format(value.normalize(), "f")
 
 

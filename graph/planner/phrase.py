@@ -6,6 +6,7 @@ a reason or a name reaches the ERP as the user typed it, full-width commas and a
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
@@ -61,6 +62,13 @@ class Phrase:
     def part(self, start: int, end: int | None = None) -> "Phrase":
         """The stretch from ``start`` to ``end``, both counted in characters."""
         return Phrase(self.raw[start:end], self.text[start:end], self.spoken[start:end])
+
+    def without(self, spans: Iterable[tuple[int, int]]) -> "Phrase":
+        """The same stretch with these parts blanked; positions stay."""
+        raw, text, spoken = self.raw, self.text, self.spoken
+        for start, end in spans:
+            raw, text, spoken = (s[:start] + " " * (end - start) + s[end:] for s in (raw, text, spoken))
+        return Phrase(raw, text, spoken)
 
     def asks(self) -> bool:
         """Whether it is put as a question, by its mark or by a Chinese question particle."""

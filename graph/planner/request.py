@@ -37,6 +37,9 @@ class Family:
     """For a family that writes: whether the clause begins as its command. Only such a clause parts from a command
     before it; "cancel 11074, the customer asked to cancel" is one command with its reason."""
 
+    weak: bool = False
+    """Opened by little more than a SKU: inside a sentence it belongs to what was said before, unless it asks anew."""
+
     @property
     def writes(self) -> bool:
         """Whether a segment of this family may lead to a write."""

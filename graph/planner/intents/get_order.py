@@ -26,6 +26,8 @@ def _opens(clause: Phrase) -> bool:
     text = clause.spoken
     if re.search(_NAMED, text) or re.search(FULL_ORDER_ID, text, re.IGNORECASE) or re.match(_BARE, text):
         return True
+    if all(re.fullmatch("(?:19|20)[0-9]{2}", number) for number in order_ids(text)):
+        return False  # "What did BONAP buy in 1997?": a year, unless it is called an order
     return re.search(_READS, text) is not None and not re.search(r"(?i)\borders\b", text) and not sku_spans(text)
 
 

@@ -27,6 +27,7 @@ _STATUS: Final = (
     (("cancelled",), r"\bcancell?ed\b|已取消|取消了?的|被取消"),
 )
 _NOUN: Final = r"(?i)\borders\b(?!\s+\d)|订单|单子"
+_BUYERS: Final = r"\bwho (?:has |have )?(?:ordered|bought)\b|谁(?:订|买)[了过]"
 _SHAPE: Final = (
     rf"(?i)^{POLITE}(?:{READ_EN}|(?:all|the|my|our|recent|latest|last|open|pending|confirmed|shipped|completed|delivered|"
     r"cancell?ed|outstanding|unshipped|today's|yesterday's)\b|orders\b|[\w. -]{2,40}?'s?\s)"
@@ -44,8 +45,10 @@ def statuses(text: str) -> tuple[str, ...]:
 
 def _opens(clause: Phrase) -> bool:
     text = clause.spoken
-    if not re.search(_NOUN, text) or re.search(FULL_ORDER_ID, text, re.IGNORECASE):
+    if not re.search(rf"{_NOUN}|{_BUYERS}", text) or re.search(FULL_ORDER_ID, text, re.IGNORECASE):
         return False
+    if re.search(_BUYERS, text):
+        return bool(skus(text))
     if re.search("订单|单子", text):
         return re.search(rf"{READ_ZH}|的|所有|全部|清单|列表|未|已|待|^\W*\S{{0,4}}订单\W*$", text) is not None
     return re.search(_SHAPE, text) is not None
@@ -54,10 +57,7 @@ def _opens(clause: Phrase) -> bool:
 def _read(request: Request) -> list[Intent]:
     text = request.phrase.text
     when, spans = period(text, request.today)
-    phrase = request.phrase
-    for start, end in spans:
-        blank = " " * (end - start)
-        phrase = Phrase(*(s[:start] + blank + s[end:] for s in (phrase.raw, phrase.text, phrase.spoken)))
+    phrase = request.phrase.without(spans)
     found: dict[str, object] = {}
     if who := customer(phrase) or _possessor(phrase):
         found["customer"] = who

@@ -14,14 +14,15 @@ from graph.planner.steps import Call, Step
 
 _PRICE: Final = (
     rf"(?i)^{POLITE}(?:what(?:'s| is| are)? (?:the )?(?:list |unit |current )?price|how much (?:is|are|does|do)|"
-    r"(?:the )?prices? (?:of|for)\b|what does .* cost)|\b(?:price|cost)\b.*\?|多少钱|价格|单价|售价|什么价|价钱"
+    r"(?:the )?prices? (?:of|for)\b|what does .* cost)|\b(?:price|cost)\b.*\?"
+    r"|多少钱|价格|单价|售价|什么价|价钱|停产|在卖|在售|折扣|便宜|\b(?:cheaper|discounts?|tiers?)\b"
 )
 _ABOUT: Final = (
     rf"(?i)^{POLITE}(?:{READ_EN}).*\b(?:product|item|article|sku)\b|(?:商品|产品)\s*(?:信息|详情|资料|[A-Za-z0-9])"
 )
 _FILLER: Final = (
     rf"(?i)^{POLITE}|\b(?:what(?:'s)?|is|are|the|list|unit|current|price|prices|of|for|how|much|does|do|cost|costs|show|me|"
-    r"tell|about|get|details?|on|product|item|article|sku|info|information|a|an|one|give|look|up|find|check|view|see|"
+    r"tell|about|get|details?|on|product|item|article|sku|info|information|a|an|one|give|look|up|find|check|view|see|did|it|this|that|they|still|sold|"
     r"and|also|please)\b|多少钱|价格|单价|售价|什么价|价钱|请问|请|帮我|查询|查看|查一下|查|看一下|看看|看|告诉我|商品|产品|信息|详情|"
     r"资料|什么|[的是吗呢卖]"
 )
@@ -55,4 +56,4 @@ def _read(request: Request) -> list[Intent]:
     return [ShowProduct(product)] if product else []
 
 
-FAMILY: Final = Family("get_product", _opens, _read)
+FAMILY: Final = Family("get_product", _opens, _read, weak=True)

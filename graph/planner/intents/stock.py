@@ -15,9 +15,10 @@ from graph.planner.steps import Call, Step
 
 _OPENS: Final = (
     rf"(?i)^{POLITE}(?:{READ_EN}).*\b(?:stock|inventory|on hand|available|availability|(?:are|is) left|do we have|"
-    r"have we got|warehouse)\b|^(?:and |the )*(?:current )?(?:stock|inventory|availability)(?: level)? (?:of|for)\b"
+    r"have we got|warehouse|reserved)\b"
+    r"|^(?:and |the )*(?:current )?(?:stock|inventory|availability)(?: level)? (?:of|for)\b"
     r"|^[\w' -]+ (?:stock|inventory)(?: level)?\W*$"
-    r"|库存|存货|现货|有货|还有多少|还剩多少|剩多少|剩余|缺货吗"
+    r"|库存|存货|现货|有货|还有多少|还剩多少|剩多少|剩余|缺货吗|够不够|占用|预留"
 )
 _FILLER: Final = (
     rf"(?i)^{POLITE}|\b(?:how|much|many|what(?:'s| is)?|show|check|tell|get|give|list|look|up|me|is|are|"
