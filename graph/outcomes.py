@@ -48,6 +48,8 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
 
 def _stale_note(row: ApprovalRow, rows: Mapping[str, ApprovalRow]) -> str:
     fresh = [other.id for other in rows.values() if other.supersedes == row.id]
+    if fresh and (row.outcome or {}).get("code") == "forbidden":
+        return f"{(row.outcome or {}).get('message', '')} Nothing was done. The fresh approval {fresh[0]} waits."
     if fresh:
         return f"Something moved since the preview; nothing was done. The fresh preview {fresh[0]} waits."
     why = (row.outcome or {}).get("message", "")

@@ -100,7 +100,13 @@ def day_of(policy: Policy, ledger: LedgerReads, requested_by: str, call: str, un
 
 
 def waiting_for(
-    policy: Policy, ledger: LedgerReads, who: str, *, limit: int, only: InboxFilter | None = None
+    policy: Policy,
+    ledger: LedgerReads,
+    who: str,
+    *,
+    limit: int,
+    after: tuple[datetime, str] | None = None,
+    only: InboxFilter | None = None,
 ) -> list[ApprovalRow]:
     """The approvals that wait for this person: those that their signature would bring on, oldest first.
 
@@ -109,18 +115,19 @@ def waiting_for(
         ledger: the inbox.
         who: the person. How surely they are known is settled when they decide.
         limit: how many at most.
-        only: which ones.
+        after, only: as for the ledger's ``pending``.
     """
     found: list[ApprovalRow] = []
-    for row in _mine(policy, ledger, policy.person(who), only):
+    for row in _mine(policy, ledger, policy.person(who), after, only):
         found.append(row)
         if len(found) == limit:
             break
     return found
 
 
-def _mine(policy: Policy, ledger: LedgerReads, who: str, only: InboxFilter | None) -> Iterator[ApprovalRow]:
-    after: tuple[datetime, str] | None = None
+def _mine(
+    policy: Policy, ledger: LedgerReads, who: str, after: tuple[datetime, str] | None, only: InboxFilter | None
+) -> Iterator[ApprovalRow]:
     while page := ledger.pending(limit=PAGE, after=after, only=only):
         signatures = ledger.signatures([row.id for row in page])
         for row in page:

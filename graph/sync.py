@@ -138,9 +138,9 @@ def resume_thread(thread_id: str, *answers: Answer) -> Run:
     return run
 
 
-def pending_approvals(*, limit: int = 50) -> list[Approval]:
-    """What waits, over all threads, oldest first."""
-    approvals: list[Approval] = _call("pending", limit=limit)
+def pending_approvals(*, limit: int = 50, for_approver: str | None = None) -> list[Approval]:
+    """What waits, over all threads, oldest first; see ``Agent.pending``."""
+    approvals: list[Approval] = _call("pending", limit=limit, for_approver=for_approver)
     return approvals
 
 

@@ -21,6 +21,7 @@ from graph.nodes.model import CALL_TOOL
 from graph.outcomes import after_run
 from graph.report import Place, make_run
 from graph.request import shown_ids
+from graph.rights import waiting_for
 from graph.run import Approval, Run
 from graph.services import Services
 
@@ -117,9 +118,20 @@ class Agent:
             place = await self._carry_on(thread_id)
         return await self._report(thread_id, place)
 
-    async def pending(self, *, limit: int = 50) -> list[Approval]:
-        """What waits, over all threads, oldest first."""
-        return [Approval.of(row) for row in await self.services.look_up(self.services.ledger.pending, limit=limit)]
+    async def pending(self, *, limit: int = 50, for_approver: str | None = None) -> list[Approval]:
+        """What waits, over all threads, oldest first.
+
+        Args:
+            limit: how many at most.
+            for_approver: only what this person's signature would bring on, under the policy of today.
+        """
+        services = self.services
+        if for_approver is None:
+            rows = await services.look_up(services.ledger.pending, limit=limit)
+        else:
+            policy = await services.policy_now()
+            rows = await services.look_up(waiting_for, policy, services.ledger, for_approver, limit=limit)
+        return [Approval.of(row) for row in rows]
 
     async def recover(self) -> list[Run]:
         """Continues every thread that a crash or an expiry left in the middle. Safe to call at any time."""

@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from graph.cli import asking, deciding, looking, pausing, screen, setting_up
+from graph.cli import asking, deciding, looking, pausing, policy, screen, setting_up
 from graph.cli.chat import chat
 from graph.cli.failures import silence_logs
 
@@ -26,6 +26,7 @@ for command in (
     deciding.edit, asking.recover, looking.audit, pausing.pause, pausing.resume_all,
 ):  # fmt: skip
     app.command()(command)
+app.add_typer(policy.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

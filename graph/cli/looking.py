@@ -17,6 +17,7 @@ from graph.cli.failures import Exit, plainly
 from graph.cli.options import Approved, AsJson
 from graph.policy import Terms
 from graph.render import difference
+from graph.rights import open_policy, policy_now, waiting_for
 from graph.run import Approval
 from graph.settings import Settings, load_settings
 
@@ -31,6 +32,9 @@ def pending(
     amount: Annotated[
         str | None, typer.Option("--at-least", metavar="AMOUNT", help="Only from this amount on.")
     ] = None,
+    person: Annotated[
+        str | None, typer.Option("--for", metavar="WHO", help="Only what this person's signature brings on.")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """List what waits for a decision, over all threads, oldest first."""
@@ -40,7 +44,12 @@ def pending(
         before = None if hours is None else now - timedelta(hours=hours)
         only = InboxFilter(tool, requested_by, before, None if amount is None else read_amount(amount))
         ledger.expire_due()
-        rows = ledger.pending(limit=limit + 1, after=None if after is None else place_of(ledger, after), only=only)
+        behind = None if after is None else place_of(ledger, after)
+        if person is None:
+            rows = ledger.pending(limit=limit + 1, after=behind, only=only)
+        else:
+            policy = policy_now(open_policy(settings.policy))
+            rows = waiting_for(policy, ledger, person, limit=limit + 1, after=behind, only=only)
     approvals = [Approval.of(row) for row in rows[:limit]]
     if as_json:
         screen.say_json([approval.as_json() for approval in approvals])

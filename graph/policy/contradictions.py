@@ -43,6 +43,17 @@ def _check_people(policy: Policy, document: Document, number: int, rule: Rule) -
         )  # fmt: skip
 
 
+def own_requests(policy: Policy) -> list[str]:
+    """What an author should know, though it is no contradiction: whose own requests a rule leaves nobody to approve."""
+    return [
+        f"Rule {rule.name}: requests of {name} can be approved by nobody, since {name} is needed and does not count."
+        for rule in policy.rules
+        if not rule.automatic and not rule.requester_may_approve
+        for name in sorted(policy.eligible(rule.approvers))
+        if len(policy.eligible(rule.approvers) - {name}) < rule.count
+    ]
+
+
 def _requesters(policy: Policy, rule: Rule) -> frozenset[str]:
     """The people whose requests alone the rule can be about; empty where it can be about anybody's.
 
