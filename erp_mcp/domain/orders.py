@@ -13,6 +13,8 @@ Grouping = Literal["product", "category", "customer", "country", "month"]
 STATUSES: Final[tuple[OrderStatus, ...]] = get_args(OrderStatus)
 OPEN_STATUSES: Final[tuple[OrderStatus, ...]] = ("pending", "confirmed")
 """Orders that reserve stock: they can still be changed and cancelled."""
+RETURNABLE_STATUSES: Final[tuple[OrderStatus, ...]] = ("shipped", "completed")
+"""Orders whose goods have left, and can come back."""
 VALID_STATUSES: Final[tuple[OrderStatus, ...]] = ("pending", "confirmed", "shipped", "completed")
 """Orders that count as sold: all but the cancelled ones."""
 VALID_ORDERS: Final = (
@@ -42,6 +44,11 @@ def order_number(business_date: date, n: int) -> str:
         n: from 1; an imported order keeps its own number.
     """
     return f"SO{business_date:%Y%m%d}-{n:04d}"
+
+
+def return_number(business_date: date, n: int) -> str:
+    """``RT20261130-0001``: like an order's number, for goods that come back."""
+    return f"RT{business_date:%Y%m%d}-{n:04d}"
 
 
 def twin_key(customer_id: str, lines: Iterable[tuple[str, int]]) -> str:

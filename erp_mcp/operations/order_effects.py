@@ -1,5 +1,6 @@
 """What writes do to orders."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -7,8 +8,9 @@ import sqlalchemy as sa
 from erp_mcp.contract import JsonObject
 from erp_mcp.domain.orders import OrderStatus, order_number
 from erp_mcp.operations.effects import Effect, apply, stale
+from erp_mcp.operations.numbers import next_number
 from erp_mcp.operations.stock_effects import Reserve
-from erp_mcp.store.tables import order_lines, orders, sequences
+from erp_mcp.store.tables import order_lines, orders
 from erp_mcp.store.transaction import Tx
 
 
@@ -65,9 +67,30 @@ class SetOrderStatus(Effect):
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class ChangeOrder(Effect):
+    """Change an open order; None leaves a value as it is. What its stock reserves is changed by effects of its own.
+
+    Args:
+        order_id: which order.
+        version: as the approver saw it.
+        ship_to: the new address's fields.
+        note: the new note; empty for none.
+        lines: all of its new lines.
+        twin_key: belongs to ``lines``.
+    """
+
+    order_id: str
+    version: int
+    ship_to: JsonObject | None = None
+    note: str | None = None
+    lines: tuple[NewLine, ...] | None = None
+    twin_key: str = ""
+
+
 @apply.register
 def _insert(effect: InsertOrder, tx: Tx, approval_id: str) -> JsonObject:
-    order_id = _next_number(tx)
+    order_id = next_number(tx, "order", order_number, orders.c.id)
     tx.connection.execute(
         sa.insert(orders).values(
             id=order_id,
@@ -86,40 +109,43 @@ def _insert(effect: InsertOrder, tx: Tx, approval_id: str) -> JsonObject:
             version=1,
         )
     )
-    tx.connection.execute(
-        sa.insert(order_lines),
-        [{"order_id": order_id, "line_no": n, **vars(line)} for n, line in enumerate(effect.lines, start=1)],
-    )
+    _insert_lines(tx, order_id, effect.lines)
     for line in effect.lines:
         apply(Reserve(line.sku, effect.warehouse, line.quantity_milli, order_id), tx, approval_id)
     return {"order_id": order_id, "status": "confirmed", "version": 1}
 
 
-def _next_number(tx: Tx) -> str:
-    """The day's next free number; an imported order may have taken one already."""
-    name = f"order:{tx.business_date.isoformat()}"
-    while True:
-        value = tx.connection.execute(
-            sa.update(sequences)
-            .where(sequences.c.name == name)
-            .values(value=sequences.c.value + 1)
-            .returning(sequences.c.value)
-        ).scalar_one_or_none()
-        if value is None:
-            value = 1
-            tx.connection.execute(sa.insert(sequences).values(name=name, value=value))
-        number = order_number(tx.business_date, value)
-        if tx.connection.execute(sa.select(orders.c.id).where(orders.c.id == number)).first() is None:
-            return number
+@apply.register
+def _change(effect: ChangeOrder, tx: Tx, approval_id: str) -> JsonObject:
+    values: JsonObject = {"version": orders.c.version + 1}
+    if effect.ship_to is not None:
+        values["ship_to"] = effect.ship_to
+    if effect.note is not None:
+        values["note"] = effect.note
+    if effect.lines is not None:
+        values["total_minor"] = sum(line.amount_minor for line in effect.lines)
+        values["line_count"] = len(effect.lines)
+        values["twin_key"] = effect.twin_key
+    _compare_and_set(tx, effect.order_id, effect.version, values)
+    if effect.lines is not None:
+        tx.connection.execute(sa.delete(order_lines).where(order_lines.c.order_id == effect.order_id))
+        _insert_lines(tx, effect.order_id, effect.lines)
+    return {"version": effect.version + 1}
 
 
 @apply.register
 def _set_status(effect: SetOrderStatus, tx: Tx, approval_id: str) -> JsonObject:
-    done = tx.connection.execute(
-        sa.update(orders)
-        .where(orders.c.id == effect.order_id, orders.c.version == effect.version)
-        .values(status=effect.status, reason=effect.reason, version=orders.c.version + 1)
-    )
-    if done.rowcount != 1:
-        raise stale(f"Order {effect.order_id}", effect.version)
+    values = {"status": effect.status, "reason": effect.reason, "version": orders.c.version + 1}
+    _compare_and_set(tx, effect.order_id, effect.version, values)
     return {"status": effect.status, "version": effect.version + 1}
+
+
+def _compare_and_set(tx: Tx, order_id: str, version: int, values: JsonObject) -> None:
+    this = sa.and_(orders.c.id == order_id, orders.c.version == version)
+    if tx.connection.execute(sa.update(orders).where(this).values(values)).rowcount != 1:
+        raise stale(f"Order {order_id}", version)
+
+
+def _insert_lines(tx: Tx, order_id: str, lines: Sequence[NewLine]) -> None:
+    rows = [{"order_id": order_id, "line_no": n, **vars(line)} for n, line in enumerate(lines, start=1)]
+    tx.connection.execute(sa.insert(order_lines), rows)

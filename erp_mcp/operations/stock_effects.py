@@ -53,6 +53,20 @@ class Release(Effect):
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class TakeBack(Effect):
+    """Put goods of an order back on hand, in a warehouse that may never have kept them."""
+
+    sku: str
+    warehouse: str
+    quantity_milli: int
+    order_id: str
+    reason: str
+
+
+_StockEffect = MoveStock | Reserve | Release | TakeBack
+
+
 @apply.register
 def _move(effect: MoveStock, tx: Tx, approval_id: str) -> JsonObject:
     changed = tx.connection.execute(
@@ -90,6 +104,19 @@ def _release(effect: Release, tx: Tx, approval_id: str) -> JsonObject:
     return {}
 
 
+@apply.register
+def _take_back(effect: TakeBack, tx: Tx, approval_id: str) -> JsonObject:
+    more = {"on_hand_milli": stock.c.on_hand_milli + effect.quantity_milli, "version": stock.c.version + 1}
+    if tx.connection.execute(sa.update(stock).where(_row(effect)).values(more)).rowcount != 1:
+        first = {"sku": effect.sku, "warehouse": effect.warehouse, "on_hand_milli": effect.quantity_milli}
+        tx.connection.execute(sa.insert(stock).values(first))
+    _record(
+        tx, effect, "return", approval_id,
+        on_hand_delta_milli=effect.quantity_milli, order_id=effect.order_id, reason=effect.reason,
+    )  # fmt: skip
+    return {}
+
+
 def _change_reserved(tx: Tx, effect: Reserve | Release, delta_milli: int, allowed: sa.ColumnElement[bool]) -> None:
     done = tx.connection.execute(
         sa.update(stock)
@@ -105,11 +132,11 @@ def _change_reserved(tx: Tx, effect: Reserve | Release, delta_milli: int, allowe
         )
 
 
-def _row(effect: MoveStock | Reserve | Release) -> sa.ColumnElement[bool]:
+def _row(effect: _StockEffect) -> sa.ColumnElement[bool]:
     return sa.and_(stock.c.sku == effect.sku, stock.c.warehouse == effect.warehouse)
 
 
-def _record(tx: Tx, effect: MoveStock | Reserve | Release, kind: str, approval_id: str, **values: Any) -> None:
+def _record(tx: Tx, effect: _StockEffect, kind: str, approval_id: str, **values: Any) -> None:
     tx.connection.execute(
         sa.insert(stock_moves).values(
             sku=effect.sku, warehouse=effect.warehouse, kind=kind, approval_id=approval_id, at=tx.now, **values

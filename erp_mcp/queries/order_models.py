@@ -57,6 +57,29 @@ class ShipTo(Wire):
         return cls.model_validate({k: v for k, v in address.items() if k in cls.model_fields})
 
 
+class OrderReturn(Wire):
+    """Goods of an order that came back together; how many of which line, the lines say."""
+
+    return_id: str
+    returned_at: str
+    reason: str
+    refund: str
+    currency: str
+    exchange_order_id: str | None = None
+
+    @classmethod
+    def of(cls, tx: Tx, row: sa.Row[Any]) -> "OrderReturn":
+        """From a row of ``returns``."""
+        return cls(
+            return_id=row.id,
+            returned_at=local_time(tx, row.created_at),
+            reason=row.reason,
+            refund=money_string(row.refund_minor, row.currency),
+            currency=row.currency,
+            exchange_order_id=row.exchange_order_id,
+        )
+
+
 class OrderSummary(Wire):
     """An order in a list; ``lines`` only where detail was asked for."""
 
@@ -110,10 +133,13 @@ class OrderDetail(Wire):
     carrier: str | None = None
     tracking_number: str | None = None
     shipped_at: str | None = None
+    returns: list[OrderReturn] | None = None
     version: int
 
     @classmethod
-    def of(cls, tx: Tx, row: sa.Row[Any], customer_name: str, lines: list[OrderLine]) -> "OrderDetail":
+    def of(
+        cls, tx: Tx, row: sa.Row[Any], customer_name: str, lines: list[OrderLine], returns: list[OrderReturn]
+    ) -> "OrderDetail":
         """From a row of ``orders``; what is empty is left out."""
         return cls(
             order_id=row.id,
@@ -133,5 +159,6 @@ class OrderDetail(Wire):
             carrier=row.carrier or None,
             tracking_number=row.tracking_number or None,
             shipped_at=None if row.shipped_at is None else local_time(tx, row.shipped_at),
+            returns=returns or None,
             version=row.version,
         )

@@ -13,9 +13,9 @@ from erp_mcp.domain.orders import STATUSES
 from erp_mcp.errors import ErpError
 from erp_mcp.queries.days import day_range
 from erp_mcp.queries.lookup import Row, find_customer, find_order, find_product
-from erp_mcp.queries.order_models import OrderDetail, OrderLine, OrderPage, OrderSummary
+from erp_mcp.queries.order_models import OrderDetail, OrderLine, OrderPage, OrderReturn, OrderSummary
 from erp_mcp.queries.page import decode_cursor, encode_cursor, invalid_cursor
-from erp_mcp.store.tables import customers, order_counts, order_lines, orders
+from erp_mcp.store.tables import customers, order_counts, order_lines, orders, returns
 from erp_mcp.store.transaction import Tx
 
 DETAIL_ORDERS: Final = 10
@@ -51,7 +51,7 @@ def order_detail(tx: Tx, ref: str) -> OrderDetail:
     """
     row = find_order(tx, ref)
     name = tx.connection.scalar(sa.select(customers.c.name).where(customers.c.id == row.customer_id))
-    return OrderDetail.of(tx, row, str(name), _lines(tx, [row])[row.id])
+    return OrderDetail.of(tx, row, str(name), _lines(tx, [row])[row.id], _returns(tx, row.id))
 
 
 def order_page(tx: Tx, wanted: OrderFilter, *, detail: bool, limit: int, cursor: str | None) -> OrderPage:
@@ -165,6 +165,11 @@ def _lines(tx: Tx, rows: Sequence[sa.Row[Any]]) -> dict[str, list[OrderLine]]:
     for line in tx.connection.execute(query.order_by(order_lines.c.order_id, order_lines.c.line_no)):
         found[line.order_id].append(OrderLine.of(line, currency[line.order_id]))
     return found
+
+
+def _returns(tx: Tx, order_id: str) -> list[OrderReturn]:
+    theirs = sa.select(returns).where(returns.c.order_id == order_id).order_by(returns.c.created_at, returns.c.id)
+    return [OrderReturn.of(tx, row) for row in tx.connection.execute(theirs)]
 
 
 def _note(total: int, *, detail: bool, more: bool) -> str:

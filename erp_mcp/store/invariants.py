@@ -7,7 +7,16 @@ import sqlalchemy as sa
 
 from erp_mcp.domain.orders import OPEN_STATUSES
 from erp_mcp.domain.quantity import quantity_string
-from erp_mcp.store.tables import operations, order_counts, order_lines, orders, returns, stock, stock_moves
+from erp_mcp.store.tables import (
+    operations,
+    order_counts,
+    order_lines,
+    orders,
+    return_lines,
+    returns,
+    stock,
+    stock_moves,
+)
 from erp_mcp.store.transaction import Tx
 
 EFFECT_OF = {"create_order": orders, "adjust_stock": stock_moves, "request_return": returns}
@@ -18,9 +27,10 @@ def check_invariants(tx: Tx) -> list[str]:
     """Every broken rule, one sentence each; an empty list when all is well.
 
     On hand and reserved are the sums of their moves; reserved is also the sum over open orders' lines; an order's total
-    and line count are those of its lines; orders are counted rightly; operations and their effects point at each other.
+    and line count are those of its lines; orders are counted rightly; returns fit the lines that came back;
+    operations and their effects point at each other.
     """
-    return [*_moves(tx), *_reservations(tx), *_totals(tx), *_counts(tx), *_effects(tx), *_operations(tx)]
+    return [*_moves(tx), *_reservations(tx), *_totals(tx), *_counts(tx), *_returns(tx), *_effects(tx), *_operations(tx)]
 
 
 def _moves(tx: Tx) -> Iterator[str]:
@@ -68,6 +78,32 @@ def _totals(tx: Tx) -> Iterator[str]:
     )
     for order_id in tx.connection.scalars(wrong):
         yield f"Order {order_id}: its total or line count is not that of its lines."
+
+
+def _returns(tx: Tx) -> Iterator[str]:
+    """What came back is on the order's lines; refunds are those of their lines, and no line's exceed what it cost."""
+    lines = sa.and_(return_lines.c.order_id == order_lines.c.order_id, return_lines.c.line_no == order_lines.c.line_no)
+    back = sa.func.coalesce(sa.func.sum(return_lines.c.quantity_milli), 0)
+    refunded = sa.func.coalesce(sa.func.sum(return_lines.c.amount_minor), 0)
+    wrong_lines = (
+        sa.select(order_lines.c.order_id, order_lines.c.line_no)
+        .outerjoin(return_lines, lines)
+        .group_by(order_lines.c.order_id, order_lines.c.line_no)
+        .having(sa.or_(back != order_lines.c.returned_milli, refunded > order_lines.c.amount_minor))
+        .order_by(order_lines.c.order_id, order_lines.c.line_no)
+    )
+    for order_id, line_no in tx.connection.execute(wrong_lines):
+        yield f"Order {order_id}, line {line_no}: returned or refunded is not what its returns say, or too much."
+    total = sa.func.coalesce(sa.func.sum(return_lines.c.amount_minor), 0)
+    wrong = (
+        sa.select(returns.c.id)
+        .outerjoin(return_lines, return_lines.c.return_id == returns.c.id)
+        .group_by(returns.c.id)
+        .having(total != returns.c.refund_minor)
+        .order_by(returns.c.id)
+    )
+    for return_id in tx.connection.scalars(wrong):
+        yield f"Return {return_id}: its refund is not the sum of its lines."
 
 
 def _counts(tx: Tx) -> Iterator[str]:

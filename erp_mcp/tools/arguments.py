@@ -31,6 +31,7 @@ MAX_LIMIT: Final = 100
 MAX_COMPARED: Final = 50
 
 _PLAIN_DECIMAL: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?", re.ASCII)
+_EMAIL: Final = re.compile(r"[^\s@<>()\[\],;:\\\"]+@[^\s@<>()\[\],;:\\\"]+\.[^\s@<>()\[\],;:\\\".]{2,}")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -105,6 +106,16 @@ def _not_blank(value: str) -> str:
     return value
 
 
+def _trimmed(value: str) -> str:
+    return value.strip()
+
+
+def _plausible_email(value: str) -> str:
+    if not _EMAIL.fullmatch(value) or ".." in value:
+        raise refuse("must be an e-mail address, such as name@example.com")
+    return value
+
+
 def _whole_number(value: Any) -> int:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
         return int(value)
@@ -149,8 +160,13 @@ Status = Annotated[
 ]
 Reason = Annotated[NonBlank, Field(max_length=500, description="why, in the user's words; kept for the audit")]
 Note = Annotated[Text, Field(max_length=2000, description="a note kept with the order")]
-Phone = Annotated[NonBlank, Field(max_length=50, description="phone number, with country code where known")]
-Email = Annotated[NonBlank, Field(max_length=254, description="e-mail address")]
+Phone = Annotated[NonBlank, Field(max_length=50, description="phone number, kept as given"), AfterValidator(_trimmed)]
+Email = Annotated[
+    NonBlank,
+    Field(max_length=254, description="e-mail address"),
+    AfterValidator(_trimmed),
+    AfterValidator(_plausible_email),
+]
 Cursor = Annotated[
     NonBlank, Field(max_length=1000, description="next_cursor of the page before, with the same filters")
 ]
