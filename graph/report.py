@@ -1,6 +1,7 @@
 """Where a thread stands, as its caller sees it: state, ledger, and what came of decisions, in one Run."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +17,22 @@ from graph.run import Approval, Receipt, Run
 
 @dataclass(frozen=True)
 class Place:
-    """Where a graph stands: its messages, the interrupt that it waits at, or whether it has steps left to do."""
+    """Where a graph stands.
+
+    Args:
+        messages: the conversation.
+        interrupt: where it waits.
+        goes_on: whether it has steps left to do.
+        rows: the thread's approvals, where they were looked up since.
+    """
 
     messages: list[Any]
     interrupt: Interrupt | None
     goes_on: bool = False
+    rows: Sequence[ApprovalRow] | None = None
 
 
-def make_run(thread_id: str, messages: list[Any], rows: list[ApprovalRow], outcomes: dict[str, Decided]) -> Run:
+def make_run(thread_id: str, messages: list[Any], rows: Sequence[ApprovalRow], outcomes: dict[str, Decided]) -> Run:
     """The public view of a thread: state, ledger, and what came of decisions."""
     turn = _current_turn(messages)
     said = [message for message in turn if isinstance(message, AIMessage) and message.text and not message.tool_calls]

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
@@ -196,7 +197,7 @@ class Agent:
         self, thread_id: str, place: Place, decided: Sequence[Decided] = (), repeated: Collection[str] = ()
     ) -> Run:
         """The public view of a thread, and what came of the decisions that were just given."""
-        rows = await self.services.look_up(self.services.ledger.of_thread, thread_id)
+        rows = await self._rows(thread_id) if place.rows is None else place.rows
         known = {row.id: row for row in rows}
         final = {one.approval_id: after_run(one, known, one.approval_id in repeated) for one in decided}
         return make_run(thread_id, place.messages, rows, final)
@@ -206,48 +207,44 @@ class Agent:
         place = await self._look(thread_id)
         for _ in range(MAX_STEPS):
             if place.interrupt is not None:
-                waiting = await self._what_waits(thread_id, place.interrupt)
+                rows = await self._rows(thread_id)
+                waiting = _what_waits(rows, place.interrupt)
                 if waiting:
-                    await self._settle_strays(thread_id, waiting)
-                    return place
+                    return replace(place, rows=await self._settle_strays(thread_id, rows, waiting))
                 place = await self._invoke(thread_id, Command(resume={place.interrupt.id: NUDGE}))
             elif place.goes_on:
                 place = await self._invoke(thread_id, None)
             else:
-                await self._settle_strays(thread_id, frozenset())
-                return place
+                rows = await self._rows(thread_id)
+                return replace(place, rows=await self._settle_strays(thread_id, rows, frozenset()))
         raise CountersignError("thread_stuck", f"Thread {thread_id} does not come to rest.", "Start a new thread.")
 
-    async def _what_waits(self, thread_id: str, interrupt: Interrupt) -> frozenset[str]:
-        """The messages whose calls are shown just as the ledger holds them pending, so that only a person can go on.
-
-        Nothing where the interrupt shows what is decided, or forged. While one call of a message is open the others'
-        decisions wait in the ledger.
-        """
-        shown = shown_ids(interrupt.value)
-        rows = await self.services.look_up(self.services.ledger.of_thread, thread_id, "pending")
-        messages = frozenset(row.message_id for row in rows if row.id in shown)
-        return messages if {row.id for row in rows if row.message_id in messages} <= shown else frozenset()
-
-    async def _settle_strays(self, thread_id: str, waiting: Collection[str]) -> None:
+    async def _settle_strays(
+        self, thread_id: str, rows: Sequence[ApprovalRow], waiting: Collection[str]
+    ) -> Sequence[ApprovalRow]:
         """Decided, but no step of the graph will come by (an interrupt or a message was lost): ask with the same grant.
 
         Args:
             thread_id: the thread, at rest.
+            rows: its approvals.
             waiting: messages that the graph is still at.
+
+        Returns:
+            Its approvals as they stand then.
         """
-        look_up, ledger = self.services.look_up, self.services.ledger
-        strays = [row for row in await look_up(ledger.unsettled, thread_id) if row.message_id not in waiting]
         groups: dict[str, list[ApprovalRow]] = {}
-        for row in strays:
-            groups.setdefault(row.message_id if row.together else row.id, []).append(row)
-        open_messages = (
-            {row.message_id for row in await look_up(ledger.of_thread, thread_id, "pending")} if groups else ()
-        )
-        for name, group in groups.items():
-            if name not in open_messages:  # of a group with an open call none may run
-                left = await carry_out_together(group, self.services)
-                await self.services.off_loop(ledger.settle, [one.for_ledger() for one in left])
+        for row in rows:
+            if row.settled_at is None and row.status != "pending" and row.message_id not in waiting:
+                groups.setdefault(row.message_id if row.together else row.id, []).append(row)
+        open_messages = {row.message_id for row in rows if row.status == "pending"}
+        ready = [group for name, group in groups.items() if name not in open_messages]  # of an open group none may run
+        for group in ready:
+            left = await carry_out_together(group, self.services)
+            await self.services.off_loop(self.services.ledger.settle, [one.for_ledger() for one in left])
+        return await self._rows(thread_id) if ready else rows
+
+    async def _rows(self, thread_id: str) -> list[ApprovalRow]:
+        return await self.services.look_up(self.services.ledger.of_thread, thread_id)
 
     async def _look(self, thread_id: str) -> Place:
         snapshot = await self.graph.aget_state(_config(thread_id))
@@ -263,6 +260,18 @@ class Agent:
             ) from error
         interrupts = values.get("__interrupt__", ())
         return Place(values.get("messages", []), interrupts[0] if interrupts else None)
+
+
+def _what_waits(rows: Sequence[ApprovalRow], interrupt: Interrupt) -> frozenset[str]:
+    """The messages whose calls are shown just as the ledger holds them pending, so that only a person can go on.
+
+    Nothing where the interrupt shows what is decided, or forged. While one call of a message is open the others'
+    decisions wait in the ledger.
+    """
+    shown = shown_ids(interrupt.value)
+    pending = [row for row in rows if row.status == "pending"]
+    messages = frozenset(row.message_id for row in pending if row.id in shown)
+    return messages if {row.id for row in pending if row.message_id in messages} <= shown else frozenset()
 
 
 def _asks_for_receipt(answer: Answer, one: Decided) -> bool:
