@@ -32,11 +32,13 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def open_saver(url: sa.URL) -> AsyncIterator[BaseCheckpointSaver[str]]:
+async def open_saver(url: sa.URL, *, own_loop: bool = False) -> AsyncIterator[BaseCheckpointSaver[str]]:
     """A checkpointer for the running event loop, with its tables made.
 
     Args:
         url: from ``checkpoints.database.database_url``.
+        own_loop: the event loop is ours alone, and may be held up for the fraction of a millisecond that a checkpoint
+            takes (a trip to a thread takes longer); another writer's lock holds it up as well.
     """
     path = sqlite_path(url)
     if path is None:
@@ -44,7 +46,7 @@ async def open_saver(url: sa.URL) -> AsyncIterator[BaseCheckpointSaver[str]]:
             yield saver
         return
     worker = ThreadPoolExecutor(1, "countersign-checkpoints")
-    sqlite = await asyncio.get_running_loop().run_in_executor(worker, ThreadSqliteSaver.open, path, worker)
+    sqlite = await asyncio.get_running_loop().run_in_executor(worker, ThreadSqliteSaver.open, path, worker, own_loop)
     try:
         yield sqlite
     finally:
@@ -61,23 +63,27 @@ class ThreadSqliteSaver(SqliteSaver):
     Args:
         conn: used by the worker's thread only.
         worker: with one thread.
+        in_place: call it on the event loop's own thread instead.
     """
 
-    def __init__(self, conn: sqlite3.Connection, worker: ThreadPoolExecutor) -> None:
+    def __init__(self, conn: sqlite3.Connection, worker: ThreadPoolExecutor, *, in_place: bool) -> None:
         super().__init__(conn)
         self._worker = worker
+        self._in_place = in_place
 
     @classmethod
-    def open(cls, path: Path, worker: ThreadPoolExecutor) -> "ThreadSqliteSaver":
+    def open(cls, path: Path, worker: ThreadPoolExecutor, in_place: bool) -> "ThreadSqliteSaver":
         """Opens a file and makes LangGraph's tables in it. Blocks."""
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, check_same_thread=False)
-        saver = cls(connection, worker)
+        saver = cls(connection, worker, in_place=in_place)
         saver.setup()
         # A power cut may lose the newest checkpoints: their steps run again into already_executed. The ledger is FULL.
         with closing(connection.execute("PRAGMA synchronous=NORMAL")):
             return saver
 
     async def _there(self, function: Callable[..., T], *arguments: Any) -> T:
+        if self._in_place:
+            return function(*arguments)
         return await asyncio.get_running_loop().run_in_executor(self._worker, lambda: function(*arguments))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:

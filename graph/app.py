@@ -32,7 +32,11 @@ Clock = Callable[[], datetime]
 
 @asynccontextmanager
 async def open_agent(
-    settings: Settings | None = None, *, chat: BaseChatModel | None = None, clock: Clock = utc_now
+    settings: Settings | None = None,
+    *,
+    chat: BaseChatModel | None = None,
+    clock: Clock = utc_now,
+    own_loop: bool = True,
 ) -> AsyncIterator[Agent]:
     """An agent for the running event loop.
 
@@ -40,14 +44,16 @@ async def open_agent(
         settings: from the environment if left out.
         chat: a chat model in place of the one that the settings name.
         clock: what time it is, in UTC.
+        own_loop: the event loop serves this agent alone, so that short reads and checkpoints may be done in place; say
+            False in a server that answers others on the same loop.
 
     Raises:
         CountersignError, ErpError, CheckpointError: what is missing or wrong, each with what to do.
     """
     used = settings or load_settings()
     async with (
-        open_services(used, chat=chat, clock=clock, own_loop=True) as services,
-        open_saver(database_url(used.checkpoint_database)) as saver,
+        open_services(used, chat=chat, clock=clock, own_loop=own_loop) as services,
+        open_saver(database_url(used.checkpoint_database), own_loop=own_loop) as saver,
     ):
         yield Agent(assemble(services, saver), services)
 
