@@ -45,7 +45,11 @@ class Document:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-            place = Place(int(found[1]), int(found[2])) if found else Place(text.count("\n") + 1, 1)
+            place = (
+                Place(int(found[1]), int(found[2]))
+                if found
+                else Place(text.count("\n") + 1, len(text) - text.rfind("\n"))
+            )
             said = re.sub(r" \(at .*\)$", "", str(error))
             raise PolicyError(f"this is not TOML: {said}.", "Correct the file at that place.", file, place) from None
         return cls(file, text, values, dict(_places(text)))
@@ -53,8 +57,9 @@ class Document:
     def place(self, *path: str | int) -> Place:
         """Where a key stands, or the table that it would stand in."""
         for length in range(len(path), 0, -1):
-            if path[:length] in self.places:
-                return self._at(self.places[path[:length]][0])
+            for known in (path[:length], (*path[:length], 0)):  # a list of tables stands where its first one does
+                if known in self.places:
+                    return self._at(self.places[known][0])
         return Place(1, 1)
 
     def inside(self, path: Path, line: int, column: int) -> Place:
