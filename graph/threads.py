@@ -135,13 +135,25 @@ class Agent:
         return [Approval.of(row) for row in rows]
 
     async def recover(self) -> list[Run]:
-        """Continues every thread that a crash or an expiry left in the middle. Safe to call at any time."""
+        """Continues every thread that a crash or an expiry left in the middle. Safe to call at any time.
+
+        Raises:
+            NoAnswerError, PausedError: and what else the first thread that cannot go on has to say; the others went on.
+        """
         ledger, leases = self.services.ledger, self.services.leases
         expired = await self.services.off_loop(ledger.expire_due)
         unsettled = await self.services.look_up(ledger.unsettled_threads)
         cut_off = await self.services.off_loop(leases.left_behind)
         threads = dict.fromkeys([*cut_off, *unsettled, *(row.thread_id for row in expired)])
-        return [await self.resume_as_decided(thread_id) for thread_id in threads]
+        runs, failures = [], []
+        for thread_id in threads:
+            try:
+                runs.append(await self.resume_as_decided(thread_id))
+            except Exception as error:  # noqa: BLE001 - one thread must not keep the others from it; raised below
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return runs
 
     async def run(self, thread_id: str) -> Run:
         """Where a thread stands."""
