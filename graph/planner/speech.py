@@ -11,9 +11,9 @@ from typing import Final
 from graph.planner.phrase import Phrase
 
 POLITE: Final = (
-    r"(?>(?:(?<![a-z])(?:please|pls|plz|kindly|hi|hello|hey|ok|okay|yes|sure|thanks|thank you|good (?:morning|afternoon)|"
-    r"now|then|and|also|plus|next|finally|first|second|secondly|just|immediately|quickly|asap|"
-    r"(?:can|could|will|would) you(?: please| kindly| also)*|"
+    r"(?>(?:(?<![a-z])(?:please|pls|plz|kindly|hi|hello|hey|ok|okay|yes|sure|thanks|thank you|"
+    r"good (?:morning|afternoon)|now|then|and|also|plus|next|finally|first|second|secondly|just|immediately|"
+    r"quickly|asap|(?:can|could|will|would) you(?: please| kindly| also)*|"
     r"(?:i|we)(?:'d| would) like(?: you)? to|(?:i|we) (?:want|need|have)(?: you)? to|let's|let us|go ahead and|"
     r"you (?:can|may|must|should)(?: now)?|help me(?: to)?|make sure to|be sure to|remember to)(?![a-z])|[\s,:!.;-])*)"
 )

@@ -17,6 +17,7 @@ from graph.planner.intents.single import OneCall
 from graph.planner.knowledge import Intent, Known
 from graph.planner.parse import parse
 from graph.planner.phrase import language_of
+from graph.planner.references import resolve_references
 from graph.planner.schema import Toolbox
 from graph.planner.steps import GATED, Call, Result, Say, Step
 
@@ -26,13 +27,17 @@ MAX_ROUNDS: Final = 12
 MAX_LENGTH: Final = 4000
 """Characters of a message: 200 order lines fit, and the worst text of this length takes the grammar half a second."""
 
+MOST_EARLIER: Final = 10
+"""Earlier human messages in which "it" may have been named."""
+
 
 @dataclass(frozen=True)
 class Turn:
-    """The last human message and what followed it."""
+    """The last human message, what followed it, and the human messages before it."""
 
     question: str
     replies: tuple[BaseMessage, ...]
+    earlier: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, messages: Sequence[BaseMessage]) -> "Turn":
@@ -40,7 +45,8 @@ class Turn:
         last = max((n for n, m in enumerate(messages) if isinstance(m, HumanMessage)), default=None)
         if last is None:
             return cls("", tuple(messages))
-        return cls(messages[last].text, tuple(messages[last + 1 :]))
+        earlier = tuple(m.text for m in messages[:last] if isinstance(m, HumanMessage))
+        return cls(messages[last].text, tuple(messages[last + 1 :]), earlier)
 
     def calls(self) -> list[tuple[Call, Result]]:
         """Every tool call of this turn with its answer, in order; an empty answer where none came."""
@@ -63,7 +69,7 @@ def step(messages: Sequence[BaseMessage], toolbox: Toolbox, today: date) -> list
     language = language_of(turn.question)
     if len(turn.question) > MAX_LENGTH:
         return too_long(language, MAX_LENGTH)
-    intents = parse(turn.question, today, language)
+    intents = parse(resolve_references(turn.question, turn.earlier[-MOST_EARLIER:]), today, language)
     if not intents:
         return help_text(language)
     made = turn.calls()

@@ -1,15 +1,32 @@
 """A call's result in words, in the language of the question."""
 
+from collections.abc import Callable
 from typing import Final
 
-from graph.planner.answers import orders, stock
+from erp_mcp.contract import JsonObject
+from graph.planner.answers import orders, records, stock, tables
 from graph.planner.answers.errors import explain
 from graph.planner.answers.plain import plain
 from graph.planner.answers.writes import describe_write
 from graph.planner.phrase import Language
 from graph.planner.steps import GATED, Call, Result
 
-_DESCRIBERS: Final = {
+_DESCRIBERS: Final[dict[str, Callable[[Call, JsonObject, Language], str]]] = {
+    **dict.fromkeys(
+        (
+            "search_products",
+            "list_low_stock",
+            "stock_history",
+            "find_customers",
+            "sales_summary",
+            "compare_quotes",
+            "compute_quote",
+            "get_customer_purchases",
+        ),
+        tables.table,
+    ),
+    "get_customer": records.customer,
+    "check_shipping": records.shipping,
     "get_order": orders.order,
     "list_orders": orders.listed,
     "get_stock": stock.stock,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from erp_mcp.contract import JsonObject
-from graph.planner.answers.shapes import first, inner, moment, money
+from graph.planner.answers.shapes import first, inner, moment, money, rows
 from graph.planner.phrase import Language
 from graph.planner.steps import Call
 
@@ -78,7 +78,30 @@ def _sentence(call: Call, result: JsonObject, *, zh: bool) -> str:
         after = first(result, "on_hand", "on_hand_after", "after")
         now = (f"，现有库存 {after}" if zh else f"; on hand now {after}") if after else ""
         return f"已调整 {sku} 库存 {signed}{now}。" if zh else f"Done: stock of {sku} changed by {signed}{now}."
-    return f"已完成：{_what(call, zh=True)}。" if zh else f"Done: {_what(call, zh=False)}."
+    if call.tool == "check_balance":
+        return _balance(call, result, zh=zh)
+    more = (
+        [(f"退货单 {first(result, 'return_id')}" if zh else f"return {first(result, 'return_id')}")]
+        if first(result, "return_id")
+        else []
+    )
+    sent = first(result, "exchange_order_id")
+    more += [f"换货订单 {sent}" if zh else f"exchange order {sent}"] if sent else []
+    for name, en, label_zh in (("refund", "refund", "退款"), ("total", "total", "合计")):
+        more += [f"{label_zh if zh else en} {money(result, name)}"] if first(result, name) else []
+    tail = ("，" if zh else ", ").join(more)
+    what = _what(call, zh=zh)
+    return f"已完成：{what}{'，' if tail else ''}{tail}。" if zh else f"Done: {what}{', ' if tail else ''}{tail}."
+
+
+def _balance(call: Call, result: JsonObject, *, zh: bool) -> str:
+    who = first(result, "customer") or str(call.arguments.get("customer", ""))
+    amounts = ", ".join(money(row, "amount") for row in rows(result, "open_amounts")) or "0"
+    limit = first(result, "credit_limit")
+    limit = money(result, "credit_limit") if limit not in {"", "none"} else ("无" if zh else "none")
+    if zh:
+        return f"{who}：未结金额 {amounts}，信用额度 {limit}。"
+    return f"{who}: open amount {amounts}, credit limit {limit}."
 
 
 def _what(call: Call, *, zh: bool) -> str:

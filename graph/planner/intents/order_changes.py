@@ -62,12 +62,13 @@ class UpdateOrder:
         return _merged(present, list(self.edits), known)
 
 
-def present_lines(body: JsonObject) -> dict[str, Decimal]:
-    """SKU and quantity of an order's lines, lines of one SKU together."""
+def present_lines(body: JsonObject, *, less_returned: bool = False) -> dict[str, Decimal]:
+    """SKU and quantity of an order's lines, lines of one SKU together; ``less_returned``: what can still come back."""
     found: dict[str, Decimal] = {}
     for row in rows(body, "lines", "items"):
         amount, sku = decimal(row.get("quantity")), row.get("sku")
         if amount is not None and isinstance(sku, str):
+            amount -= (less_returned and decimal(row.get("returned"))) or Decimal(0)
             found[sku] = found.get(sku, Decimal(0)) + amount
     return found
 

@@ -70,7 +70,11 @@ class RequestReturn:
         order = known.result(look)
         if order is None or order.error:
             return look
-        present = {sku: as_argument(amount) for sku, amount in present_lines(order.body).items()}
+        present = {
+            sku: as_argument(amount)
+            for sku, amount in present_lines(order.body, less_returned=True).items()
+            if amount > 0
+        }
         back = self._back(present, known)
         if not isinstance(back, list):
             return back

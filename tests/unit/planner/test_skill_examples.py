@@ -22,7 +22,8 @@ def _examples() -> list[tuple[str, str]]:
     for file in sorted(SKILLS.glob("*/SKILL.md")):
         skill = frontmatter.load(str(file))
         if skill["risk"] != "internal" and skill["name"] in ARGUMENTS:
-            found += [(skill["name"], text) for texts in dict(skill.metadata["triggers"]).values() for text in texts]
+            triggers: Any = skill["triggers"]
+            found += [(str(skill["name"]), text) for texts in triggers.values() for text in texts]
     return found
 
 
