@@ -100,6 +100,16 @@ class Need:
             return False
         return assurance == "token" or assurance == self.assurance
 
+    def includes(self, other: "Need") -> bool:
+        """Whether whoever meets this one meets the other as well."""
+        narrower = other.people is None or (self.people is not None and self.people <= other.people)
+        return (
+            narrower
+            and other.barred <= self.barred
+            and other.assurance in {self.assurance, "asserted"}
+            and (self.count >= other.count)
+        )
+
     def lacks(self, signatures: Mapping[str, Assurance]) -> int:
         """How many more signatures it takes.
 

@@ -33,6 +33,8 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
         return decided
     if decided.outcome in {"superseded", "paused"}:
         return decided
+    if row.status == "pending":
+        return decided  # signed, and somebody else has to sign it, too: the desk says who
     if row.status == "executed":
         done = "It was executed already; this is its receipt." if repeated else "Executed."
         return renamed(decided, "already_executed" if repeated else "executed", done)

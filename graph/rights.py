@@ -9,7 +9,7 @@ from typing import Final
 from checkpoints.reading import InboxFilter, LedgerReads
 from checkpoints.records import ApprovalRow, Assurance, Need
 from graph.errors import CountersignError
-from graph.policy import BY_RULE, Day, Policy, PolicyError, PolicySource, Subject, Terms
+from graph.policy import BY_RULE, Ask, Day, Policy, PolicyError, PolicySource, Subject, Terms
 
 DAY: Final = timedelta(days=1)
 PAGE: Final = 200
@@ -24,13 +24,18 @@ class Rights:
         policy: of today.
         row: the approval.
         terms: the stricter of what was asked when it was opened and what is asked today.
-        needs: the same with people in place of roles.
+        demands: the same with people in place of roles, without what others include.
     """
 
     policy: Policy
     row: ApprovalRow
     terms: Terms
-    needs: tuple[Need, ...]
+    demands: tuple[tuple[Ask, Need], ...]
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the ledger counts signatures by."""
+        return tuple(need for _, need in self.demands)
 
     @property
     def expires_at(self) -> datetime:
@@ -53,7 +58,7 @@ class Rights:
             return f"{by} is not one of the people in the policy."
         if any(need.counts(by, assurance) for need in self.needs):
             return None
-        rules = "; ".join(dict.fromkeys(ask.in_words() for ask in self.terms.asks))
+        rules = "; ".join(dict.fromkeys(ask.in_words() for ask, _ in self.demands))
         if by in {name for need in self.needs for name in need.barred}:
             return f"{by} asked for this, and who asks does not approve. {rules}."
         if self.terms.assurance == "token" and any(need.counts(by, "token") for need in self.needs):
@@ -64,8 +69,8 @@ class Rights:
         """What is still missing beside these signatures, in words; None where nothing is."""
         if self.terms.automatic and signatures.get(BY_RULE + self.terms.automatic) == "policy":
             return None
-        pairs = zip(self.terms.asks, self.needs, strict=True)
-        missing = [f"{need.lacks(signatures)} for {ask.in_words()}" for ask, need in pairs if need.lacks(signatures)]
+        open_ones = [(ask, need.lacks(signatures)) for ask, need in self.demands if need.lacks(signatures)]
+        missing = [f"{lacking} for {ask.in_words()}" for ask, lacking in open_ones]
         return f"Signatures are missing: {'; '.join(missing)}." if missing else None
 
     def can_help(self, by: str, assurance: Assurance, signatures: Mapping[str, Assurance]) -> bool:
@@ -86,7 +91,7 @@ def rights_of(policy: Policy, ledger: LedgerReads, row: ApprovalRow) -> Rights:
     day = day_of(policy, ledger, row.requested_by, row.call, row.created_at)
     subject = Subject.of(row.tool, row.arguments, row.preview, row.requested_by, day)
     terms = policy.asks_now(row.policy, subject)
-    return Rights(policy, row, terms, policy.needs(terms, row.requested_by))
+    return Rights(policy, row, terms, tuple(policy.demands(terms, row.requested_by)))
 
 
 def day_of(policy: Policy, ledger: LedgerReads, requested_by: str, call: str, until: datetime) -> Day:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from checkpoints.records import ApprovalRow
+from checkpoints.records import ApprovalRow, Need
 from graph.policy.rules import Policy
 from graph.policy.subject import Day, Subject
 from graph.policy.terms import Json, Terms
@@ -18,18 +18,23 @@ class Asked:
     """What one policy asks for one approval.
 
     Args:
-        terms: the rules' demands.
-        people: per demand, who could have signed; None for any named person.
+        terms: all that the rules ask.
+        demands: how many of whom had to sign; no people means any named person.
     """
 
     terms: Terms
-    people: tuple[frozenset[str] | None, ...]
+    demands: tuple[Need, ...]
+
+    @property
+    def people(self) -> list[frozenset[str] | None]:
+        """Per demand, who could have signed."""
+        return [need.people for need in self.demands]
 
     @classmethod
     def by(cls, policy: Policy, subject: Subject) -> "Asked":
         """Asks a policy."""
         terms = policy.asks(subject)
-        return cls(terms, tuple(need.people for need in policy.needs(terms, subject.requested_by)))
+        return cls(terms, policy.needs(terms, subject.requested_by))
 
     def as_json(self) -> Json:
         """For programs."""
@@ -44,7 +49,7 @@ class Asked:
     def noticed(self) -> tuple[object, ...]:
         """What people would notice: how many of whom, known how surely, within what time, or nobody at all."""
         one = self.terms
-        demands = {(ask.count, people) for ask, people in zip(one.asks, self.people, strict=True)}
+        demands = {(need.count, need.people) for need in self.demands}
         return bool(one.automatic), demands, one.assurance, one.expires
 
 

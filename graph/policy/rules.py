@@ -146,10 +146,24 @@ class Policy:
         """What a waiting approval needs: the stricter of what was asked when it was opened and what is asked now."""
         return Terms.from_json(kept).and_also(self.asks(subject))
 
-    def needs(self, terms: Terms, requested_by: str) -> tuple[Need, ...]:
-        """The demands with the people of today: who lost a role no longer counts, who got it does."""
+    def demands(self, terms: Terms, requested_by: str) -> list[tuple[Ask, Need]]:
+        """The demands with the people of today: who lost a role no longer counts, who got it does.
+
+        A demand that another one includes is left out: whoever counts for it alone would sign in vain. So where a
+        manager is needed a clerk may not sign, although some other rule would take one.
+        """
         barred = frozenset() if terms.requester_may_approve else frozenset({self.person(requested_by)})
-        return tuple(self._need(ask, barred, terms.assurance) for ask in terms.asks)
+        found = [(ask, self._need(ask, barred, terms.assurance)) for ask in terms.asks]
+        kept: list[tuple[Ask, Need]] = []
+        for place, (ask, need) in enumerate(found):
+            others = [other for _, other in kept] + [other for _, other in found[place + 1 :] if other != need]
+            if not any(other.includes(need) for other in others):
+                kept.append((ask, need))
+        return kept
+
+    def needs(self, terms: Terms, requested_by: str) -> tuple[Need, ...]:
+        """What ``demands`` says, for the ledger."""
+        return tuple(need for _, need in self.demands(terms, requested_by))
 
     def _need(self, ask: Ask, barred: frozenset[str], assurance: Assurance) -> Need:
         people = None if ask.approvers is None else self.eligible(ask.approvers) - barred

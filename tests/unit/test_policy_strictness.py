@@ -1,5 +1,6 @@
 """Strictness: whatever is added to a policy, a request never becomes easier to approve."""
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, Final
 
@@ -87,8 +88,6 @@ def test_adding_a_rule_never_makes_a_request_easier(
 @given(rules, restricting, subjects)
 def test_raising_a_rules_demands_never_makes_a_request_easier(others: list[Rule], rule: Rule, subject: Subject) -> None:
     """More people, surer people, or a condition that holds more often."""
-    from dataclasses import replace
-
     before = approving((*others, rule), subject)
     for stricter in (
         replace(rule, count=rule.count + 1),
@@ -125,3 +124,13 @@ def test_who_asks_does_not_approve_unless_every_rule_lets_them(subject: Subject)
     assert (alone in approving((may,), subject)) is (subject.requested_by in NAMES)
     assert alone not in approving((may, Rule("may-not")), subject)
     assert alone not in approving((), subject)
+
+
+@given(rules, subjects)
+def test_leaving_out_what_another_demand_includes_changes_nothing(found: list[Rule], subject: Subject) -> None:
+    """Whoever suffices for the demands that are kept suffices for every rule that applies."""
+    policy = Policy(tuple(found), PEOPLE)
+    terms = policy.asks(subject)
+    one_by_one = [replace(terms, asks=(ask,)) for ask in terms.asks]
+    every = [enough(policy, alone, subject.requested_by) for alone in one_by_one]
+    assert enough(policy, terms, subject.requested_by) == set.intersection(*every)
