@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from erp_mcp.domain.money import money_string
+from erp_mcp.domain.orders import return_number
 from erp_mcp.importers.books import SourceReturn, Values
 from erp_mcp.importers.online_retail_source import Invoice, Line
 from erp_mcp.importers.report import RowNotes
@@ -139,7 +140,7 @@ def _return(credit: Invoice, n: int, order: str, parts: list[tuple[_Sold, Line, 
         kept["quantity_milli"] += quantity * 1000
         kept["amount_minor"] += quantity * line.price_minor
     values = {
-        "id": f"RT{credit.at:%Y%m%d}-{credit.number[1:]}" + (f"-{n}" if n > 1 else ""),
+        "id": return_number(credit.at.date(), int(credit.number[1:])) + (f"-{n}" if n > 1 else ""),
         "reason": f"credit note {credit.number}", "refund_minor": sum(line["amount_minor"] for line in merged.values()),
         "currency": CURRENCY, "created_at": credit.at,
     }  # fmt: skip
