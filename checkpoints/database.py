@@ -42,7 +42,8 @@ def sqlite_path(url: sa.URL) -> Path | None:
 
 
 def open_engine(url: sa.URL, *, synchronous: str = "FULL") -> sa.Engine:
-    """An engine whose transactions begin explicitly.
+    """An engine whose transactions begin explicitly: with the execution option ``writes`` as the only writer, with
+    ``alone`` not at all, for what is one statement.
 
     Args:
         url: from ``database_url``.
@@ -61,8 +62,9 @@ def open_engine(url: sa.URL, *, synchronous: str = "FULL") -> sa.Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        writes = connection.get_execution_options().get("writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        options = connection.get_execution_options()
+        if not options.get("alone", False):  # a single statement is a transaction by itself
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes", False) else "BEGIN")
 
     return engine
 

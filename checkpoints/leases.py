@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -84,19 +84,19 @@ class Leases:
         """
         now = self._clock()
         row = {"thread_id": thread_id, "owner": owner, "expires_at": now + LIFETIME}
+        with self._write(alone=True) as connection:
+            if connection.execute(_NEW[connection.dialect.name], row).rowcount == 1:
+                return True
         with self._write() as connection:
             held = connection.execute(_HELD, {"thread": thread_id}).mappings().one_or_none()
-            if held is None:
-                return _insert(connection, row)
-            if held["owner"] != owner and held["expires_at"] > now and not _is_dead(held["owner"]):
+            if held is None or (held["owner"] != owner and held["expires_at"] > now and not _is_dead(held["owner"])):
                 return False
             values = {"thread": thread_id, "before": held["owner"], "after": owner, "until": now + LIFETIME}
-            taken = connection.execute(_TAKE, values)
-            return taken.rowcount == 1
+            return connection.execute(_TAKE, values).rowcount == 1
 
     def give_back(self, thread_id: str, owner: str) -> None:
         """Ends a run that came to its end; a lease that another holds by now stays."""
-        with self._write() as connection:
+        with self._write(alone=True) as connection:
             connection.execute(_GIVE_BACK, {"thread": thread_id, "by": owner})
 
     def left_behind(self) -> list[str]:
@@ -107,12 +107,7 @@ class Leases:
         return [row["thread_id"] for row in held if row["expires_at"] <= now or _is_dead(row["owner"])]
 
     @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
-        writing = self._engine.connect().execution_options(writes=True)
+    def _write(self, *, alone: bool = False) -> Iterator[sa.Connection]:
+        writing = self._engine.connect().execution_options(writes=True, alone=alone)
         with said_plainly(self._url), writing as connection, connection.begin():
             yield connection
-
-
-def _insert(connection: sa.Connection, row: dict[str, Any]) -> bool:
-    """False where another taker's row came first (PostgreSQL has several writers at once)."""
-    return connection.execute(_NEW[connection.dialect.name], row).rowcount == 1

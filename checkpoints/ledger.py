@@ -246,7 +246,9 @@ class Ledger(LedgerReads):
 
     def _move(self, connection: sa.Connection, row: ApprovalRow, after: Status, **values: Any) -> ApprovalRow:
         """The one way in which a status changes: compare-and-set, and an entry in the chain."""
-        moved = connection.execute(sql.MOVE.values(status=after, **values), {"of": row.id, "before": row.status})
+        new = values | {"status": after}
+        named = {f"new_{column}": value for column, value in new.items()}
+        moved = connection.execute(sql.move(*sorted(new)), named | {"of": row.id, "before": row.status})
         if moved.rowcount != 1:
             raise RuntimeError(f"{row.id} was not {row.status} inside the ledger's own transaction")
         changed = replace(row, status=after, **values)

@@ -176,12 +176,14 @@ class LedgerReads:
 
     def problems(self) -> list[str]:
         """What was changed or removed behind the ledger's back, one line each."""
-        with self._read() as connection:
+        with self._read(alone=False) as connection:
             return list(chain.problems(connection))
 
     @contextmanager
-    def _read(self) -> Iterator[sa.Connection]:
-        with said_plainly(self.url), self._engine.connect() as connection, connection.begin():
+    def _read(self, *, alone: bool = True) -> Iterator[sa.Connection]:
+        """For one statement; ``alone=False`` where several have to see the same moment."""
+        reading = self._engine.connect().execution_options(alone=alone)
+        with said_plainly(self.url), reading as connection, connection.begin():
             yield connection
 
 

@@ -1,6 +1,7 @@
 """The ledger's SQL, written once: SQLAlchemy takes half the time for a statement that it has seen before."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -48,9 +49,13 @@ SIGN_SURER = sa.update(signatures).where(
 )
 """The same person signs once more, known more surely."""
 
-_MOVED = sa.update(approvals).where(approvals.c.id == sa.bindparam("of"))
-MOVE = _MOVED.where(approvals.c.status == sa.bindparam("before"))
-"""Compare-and-set: to be executed with values for what changes."""
+_MOVE = sa.update(approvals).where(approvals.c.id == sa.bindparam("of"), approvals.c.status == sa.bindparam("before"))
+
+
+@cache
+def move(*columns: str) -> sa.Update:
+    """Compare-and-set of some columns of one approval: ``of`` and ``before`` name it and the status it must have."""
+    return _MOVE.values({column: sa.bindparam(f"new_{column}", type_=approvals.c[column].type) for column in columns})
 
 
 def select_where(*where: sa.ColumnElement[bool], limit: int | None = None) -> sa.Select[Any]:

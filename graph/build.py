@@ -19,7 +19,7 @@ from graph.nodes.model import model
 from graph.nodes.propose import propose
 from graph.nodes.read import read
 from graph.services import Provider, Services
-from graph.state import Input, State
+from graph.state import Input, Route, State
 from graph.turn import Turn
 
 Node = Callable[[State, Turn], Awaitable[dict[str, Any]]]
@@ -47,7 +47,7 @@ def build_graph(provider: Provider) -> StateGraph[State, None, Input, State]:
     return graph
 
 
-async def step(state: State) -> str:
+async def step(state: Route) -> str:
     """Where the node that just ran wants to go. Async, because LangGraph gives a sync function a thread hop."""
     return state.get("step", "model")
 

@@ -11,25 +11,37 @@ if TYPE_CHECKING:
     from graph.run import Approval
 
 MAX_SHOWN: Final = 200_000
-"""Characters of a preview; what is longer is not approvable, since nobody would read it whole."""
+"""Characters of a preview as JSON; what is longer is not approvable, since nobody would read it whole."""
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
+_INVISIBLE: Final = frozenset(
+    chr(code)
+    for codes in (
+        (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),  # joiners, fillers, a blank
+        range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0),  # variation selectors
+    )
+    for code in codes
+)  # fmt: skip
+"""Letters, marks and symbols to Unicode, but nothing to see: two texts would look the same."""
+
 
 def visible(text: str) -> str:
-    """Text with control, bidirectional, zero-width and unassigned characters spelled out, such as ⟨U+202E⟩."""
+    """Text with control, bidirectional, zero-width, blank and unassigned characters spelled out, such as ⟨U+202E⟩."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(f"⟨U+{ord(char):04X}⟩" if _hides(char) else char for char in text)
 
 
 def _hides(char: str) -> bool:
-    return char != " " and (unicodedata.category(char) in _HIDDEN or (char.isspace() and char != "\u3000"))
+    if char in {" ", "\u3000"}:
+        return False
+    return char in _INVISIBLE or char.isspace() or unicodedata.category(char) in _HIDDEN
 
 
 def why_not_showable(preview: Preview) -> str | None:
     """Why an approver could not be shown this whole, or None. What cannot be shown cannot be approved."""
-    size = len(markdown(preview))
+    size = len(preview.model_dump_json())
     return f"The preview has {size} characters; at most {MAX_SHOWN} can be shown whole." if size > MAX_SHOWN else None
 
 

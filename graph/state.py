@@ -33,6 +33,12 @@ class State(TypedDict, total=False):
     together: Annotated[bool, last]
 
 
+class Route(TypedDict, total=False):
+    """What routing looks at; reading no more than that is cheaper."""
+
+    step: Annotated[Step, last]
+
+
 class Input(TypedDict, total=False):
     """What a run may be started with, from Studio too."""
 
