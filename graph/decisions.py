@@ -124,7 +124,7 @@ def _from_ours(payload: Json, requests: Sequence[Json]) -> list[Answer]:
         extra = set(said) - {"decision", "digest", "args", "reason", "name"}
         if extra:
             raise BadAnswerError(
-                f"The decision on {approval_id} has unknown keys: {', '.join(sorted(map(str, extra)))}."
+                f"The decision on {approval_id} has unknown keys: {', '.join(sorted(map(_short, extra)))}."
             )
         kind, args, reason = said.get("decision"), said.get("args"), said.get("reason", "")
         answers.append(_answer(known[approval_id], kind, args, reason, said.get("name"), said.get("digest")))

@@ -15,12 +15,12 @@ Json = dict[str, Any]
 
 Outcome = Literal[
     "executed", "recorded", "already_executed", "rejected", "stale", "expired", "superseded", "already_decided",
-    "schema_changed", "wrong_thread", "unknown", "forbidden", "paused", "edited", "failed", "invalid",
+    "schema_changed", "wrong_thread", "unknown", "forbidden", "paused", "failed", "invalid",
 ]  # fmt: skip
 """What came of an answer; resuming never says nothing.
 
-``edited``: a fresh preview waits. ``failed``: the ERP refused it for good. ``invalid``: the edit could not be planned,
-and the approval waits as before.
+``superseded``: that preview is void, by an edit too; a fresh one waits. ``failed``: the ERP refused it for good.
+``invalid``: the edit could not be planned, and the approval waits as before.
 """
 
 
