@@ -45,7 +45,9 @@ _RETRACTED: Final = (
 )
 _CONDITION: Final = (
     r"(?i)^\W*(?:(?:but )?only |and only )*(?:if|unless|when|once|provided|in case|as soon as|as long as|after|before|"
-    r"until|assuming|should)\b|^\W*(?:如果|要是|假如|除非|当|等|万一|只要)"
+    r"until|assuming|should|or|but|except|excluding|without|partially|partly|tomorrow|later|tonight|next|"
+    r"on (?:mon|tues|wednes|thurs|fri|satur|sun)day|in (?:[0-9]+|an?) (?:minute|hour|day|week|month)s?)\b"
+    r"|^\W*(?:如果|要是|假如|除非|当|等|万一|只要|或者?|还是|但|除了|除外|以外|明天|后天|下周|下个?月|晚点|稍后|以后再)"
 )
 _STARTS_CONDITION: Final = (
     r"(?i)^\W*(?:and |but |so )*(?:if|unless|when|once|suppose|supposing|assuming|in case|what if|should|as soon as|"
@@ -71,7 +73,7 @@ def retracted(message: Phrase) -> bool:
 
 
 def conditional(rest: str) -> bool:
-    """Whether what follows a command makes it depend on something that the planner cannot judge."""
+    """Whether what follows a command limits it, puts it off, or makes it depend on what the planner cannot judge."""
     return re.search(_CONDITION, rest) is not None
 
 
@@ -99,7 +101,16 @@ def is_question(phrase: Phrase) -> bool:
         return False
     if re.search(_ASKING_ZH, phrase.spoken):
         return True
-    return phrase.asks() and re.search(r"请|麻烦|帮我|帮忙|劳驾|[好行]吗", phrase.spoken) is None
+    asks = phrase.asks() or "?" in phrase.spoken
+    return asks and re.search(r"请|麻烦|帮我|帮忙|劳驾|[好行]吗", phrase.spoken) is None
+
+
+def hedged(words: str) -> bool:
+    """Whether a condition or a later time stands anywhere in words that should only name something."""
+    return (
+        re.search(r"(?i)\b(?:if|unless|when|once|until|after|before|tomorrow|later|next)\b|如果|等|明天", words)
+        is not None
+    )
 
 
 def negated_zh(before: str) -> bool:

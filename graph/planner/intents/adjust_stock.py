@@ -16,7 +16,7 @@ from graph.planner.knowledge import Intent, Known
 from graph.planner.numerals import DIGITS, MEASURE, QUANTITY, Quantity, as_argument, negative, quantity
 from graph.planner.phrase import Phrase
 from graph.planner.request import Family, Request
-from graph.planner.speech import POLITE, POLITE_ZH, conditional, is_question, negated_zh
+from graph.planner.speech import POLITE, POLITE_ZH, conditional, hedged, is_question, negated_zh
 from graph.planner.steps import Call, Step
 
 _STOCK: Final = r"(?:stock|inventory|stock level|on[- ]hand(?: quantity)?)"
@@ -147,7 +147,7 @@ def _english_intents(found: re.Match[str], request: Request) -> list[Intent]:
     if how is None:
         raw, text = f"{found['q']} x {raw}", f"{found['q']} x {text}"
     wanted = read_lines(raw, text, alone=how is not None)
-    if amount is None or wanted.unclear or not all(how or line.quantity for line in wanted.lines):
+    if amount is None or wanted.unclear or hedged(text) or not all(how or line.quantity for line in wanted.lines):
         return []
     rest = request.phrase.part(found.end())
     place = warehouse_span(rest.text) or warehouse_span(found["p"])
@@ -187,6 +187,8 @@ def _chinese(request: Request) -> list[Intent]:
     end = max([verb.end(), amount.end(), *[e for _, e, _ in codes]])
     if negated_zh(phrase.spoken[: verb.start()]) or conditional(phrase.spoken[end:]):
         return []
+    if phrase.spoken[verb.end() :].startswith("了") and not re.search("[把将请帮]", phrase.spoken[: verb.start()]):
+        return []  # 库存减少了5个 tells what happened
     if verb["set"] == "调整" and not amount["sign"]:
         return []  # neither "to" nor a sign: 调整5个 does not say which way
     products = [Product(sku=sku) for _, _, sku in codes] or _named_zh(phrase.part(0, end), verb, amount)

@@ -32,15 +32,16 @@ _NOUN_ZH: Final = (
 _COMMANDS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"^{POLITE}{_VERB}\s+{_NOUN}{_IDS}",
+        rf"^{POLITE}{_VERB}\s+{_NOUN}{_IDS}(?!'s)",
         (
             rf"^{POLITE}(?:(?:(?:i|we) (?:want|need|would like)|(?:i|we)'d like)(?: to have| to see)?|have|get)"
             rf"\s+{_NOUN}{_IDS}\s+(?:to be )?cancell?ed\b"
         ),
-        rf"^{POLITE_ZH}{_VERB_ZH}(?:一下|掉)?{_NOUN_ZH}{_IDS}(?:\s*(?:号|这个|这张|这笔)*(?:订单|单子|单)?)",
+        rf"^{POLITE_ZH}{_VERB_ZH}(?:一下|掉)?{_NOUN_ZH}{_IDS}(?!'s|\s*(?:的|里|中))(?:\s*(?:号|这个|这张|这笔)*(?:订单|单子|单)?)",
         (
-            rf"^{POLITE_ZH}{_NOUN_ZH}{_IDS}\s*(?:号|这个|这张|这笔|的)*(?:订单|单子|单)?"
+            rf"^{POLITE_ZH}{_NOUN_ZH}{_IDS}\s*(?:(?:号|这个|这张|这笔|的)*(?:订单|单子|单)|号)?"
             rf"(?:帮我|给我|都|全部|请|也|一起|[\s,])*{_VERB_ZH}(?P<done>掉|了|一下|吧)*"
+            r"(?!\s*(?:原因|理由|记录|时间|日期|状态|的|费|申请|政策|没|不))"
         ),
     )
 )
