@@ -194,6 +194,18 @@ def verify_records(settings: Settings) -> list[str]:
     ]
 
 
+def broken_invariants(settings: Settings) -> list[str]:
+    """What does not add up in the ERP's books, one sentence each; nothing where all is well.
+
+    Raises:
+        ErpError: what is wrong with the ERP's database.
+    """
+    from erp_mcp.store.invariants import check_invariants
+
+    with _store(settings) as store, store.read() as tx:
+        return check_invariants(tx)
+
+
 def is_external(row: ApprovalRow) -> bool:
     """Whether the tool is another MCP server's, whose effects the ERP does not know."""
     return "server" in row.preview.get("facts", {})
