@@ -2,10 +2,16 @@
 
 import os
 
+import hypothesis
 import pytest
 
 KEPT = frozenset({"COUNTERSIGN_TEST_PG_URL", "COUNTERSIGN_TEST_DATA", "COUNTERSIGN_CHAOS_ROUNDS"})
 PREFIXES = ("COUNTERSIGN_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_")
+
+
+# A machine that is busy with other things is no failure of the code under test.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)
