@@ -11,6 +11,7 @@ from datetime import datetime
 from langchain_core.language_models import BaseChatModel
 
 from checkpoints.database import database_url, sqlite_path
+from checkpoints.definitions import DefinitionBook
 from checkpoints.leases import Leases
 from checkpoints.ledger import Ledger
 from checkpoints.reading import utc_now
@@ -23,6 +24,8 @@ from graph.build import assemble
 from graph.errors import CountersignError
 from graph.policy import PolicySource
 from graph.rights import open_policy
+from graph.servers.config import read_servers
+from graph.servers.hub import Servers
 from graph.services import Services
 from graph.settings import Settings, load_settings
 from graph.threads import Agent
@@ -72,7 +75,7 @@ async def open_services(
     """
     books = await asyncio.to_thread(_open_books, settings, chat, clock)
     try:
-        async with Bridge(books.erp.server) as bridge:
+        async with Bridge(books.erp.server, books.servers) as bridge:
             yield Services(
                 settings=settings, bridge=bridge, ledger=books.ledger, leases=books.leases, policy=books.policy,
                 chat=books.chat, clock=clock, sign=books.sign, worker=books.worker,
@@ -87,6 +90,7 @@ class _Books:
     """All that is opened with blocking calls."""
 
     erp: Erp
+    servers: Servers | None
     ledger: Ledger
     leases: Leases
     policy: PolicySource
@@ -100,9 +104,15 @@ def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock) ->
     with ExitStack() as stack:
         policy = open_policy(settings.policy)
         model = chat or chat_model(settings)
+        others = read_servers(settings.mcp_servers)
         checkpoints = database_url(settings.checkpoint_database)
         ledger = Ledger(checkpoints, clock)
         stack.callback(ledger.close)
+        servers: Servers | None = None
+        if others:
+            book = DefinitionBook(checkpoints, clock)
+            stack.callback(book.close)
+            servers = Servers(others, book, ledger, settings.home / "servers")
         leases = Leases(checkpoints, clock)
         stack.callback(leases.close)
         erp = build_erp(settings.erp_database, key_path=settings.key_path, clock=clock, zone=settings.zone)
@@ -110,7 +120,7 @@ def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock) ->
         sign = _signing(Signer(load_or_create_key(settings.key_path)), erp.instance_id)
         worker = ThreadPoolExecutor(1, "countersign-ledger")
         stack.callback(worker.shutdown)
-        return _Books(erp, ledger, leases, policy, model, sign, worker, stack.pop_all().close)
+        return _Books(erp, servers, ledger, leases, policy, model, sign, worker, stack.pop_all().close)
 
 
 def _signing(signer: Signer, audience: str) -> Callable[[ApprovalRow], str]:
@@ -130,7 +140,7 @@ def chat_model(settings: Settings) -> BaseChatModel:
     if settings.model == "planner":
         from graph.planner.model import PlannerModel
 
-        return PlannerModel()
+        return PlannerModel(clock=lambda: datetime.now(settings.zone))
     from langchain_openai import ChatOpenAI
 
     if not os.environ.get("OPENAI_API_KEY"):
