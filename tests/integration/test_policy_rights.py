@@ -47,7 +47,7 @@ AUTOMATIC: Final = (
     '[[rules]]\nname = "look"\ntools = ["check_balance"]\nwhen = \'"sales" in requester_roles\'\nautomatic = true\n'
 )
 
-Writing = Callable[[str], None]
+Writing = Callable[..., None]
 Opening = Callable[[], AbstractAsyncContextManager[Agent]]
 
 
@@ -341,12 +341,16 @@ async def test_a_rule_that_asks_a_person_wins_over_an_automatic_one(
 DAILY: Final = '[[rules]]\nname = "day"\ntools = ["create_order"]\nwhen = "day_total > 100"\napprovers = ["manager"]\n'
 
 
-async def test_splitting_an_order_does_not_slip_under_a_limit(agent: Agent, script: Script, put: Writing) -> None:
+async def test_splitting_an_order_does_not_slip_under_a_limit(
+    agent: Agent, script: Script, put: Writing, settings: Settings
+) -> None:
     """Within one message, over several threads, by any spelling of the name, done or still waiting: it adds up."""
     put(DAILY)
     script.replies += [calls(order_of(3), order_of(2)), AIMessage("done")]
     run = await agent.start("two small orders", requested_by="nancy")
     first, second = run.pending
+    asked = {row.id: [rule["rule"] for rule in row.policy["rules"]] for row in ledger_rows(settings)}
+    assert asked == {first.approval_id: ["default"], second.approval_id: ["day"]}
     assert (await agent.resume(run.thread_id, approve(second, by="steven"))).outcome == "forbidden"
     assert (await agent.resume(run.thread_id, approve(first, by="steven"))).outcome == "recorded"
     done = await agent.resume(run.thread_id, approve(second, by="andrew"))
