@@ -20,6 +20,7 @@ Json = dict[str, Any]
 
 AMOUNT_SCALE: Final = 10_000
 """The ledger keeps amounts in ten-thousandths: no currency has more than four places."""
+LARGEST_KEPT: Final = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,10 @@ async def make_proposals(wanted: Sequence[Wanted], services: Services) -> list[P
             services.bridge.check(one.tool, one.arguments)
         except ErpError as error:
             made[place] = error
+            continue
+        if one.together and len(wanted) > 1 and services.bridge.is_external(one.tool):
+            message = f"{one.tool} is another server's tool: it cannot be part of all or nothing."
+            made[place] = ErpError("not_groupable", message, "Call it by itself.")
     sound = [place for place in range(len(wanted)) if place not in made]
     previews = await services.bridge.plan([Call(wanted[place].tool, wanted[place].arguments) for place in sound])
     earlier: list[Proposal] = []  # of the same message: they are not in the ledger yet, and count for the day
@@ -116,7 +121,7 @@ async def _twins(one: Wanted, preview: Preview, services: Services) -> tuple[str
 def largest_amount(preview: Preview) -> int | None:
     """The largest amount in a preview, without its sign, in ten-thousandths of its currency; None where there is none.
 
-    It is the figure that the inbox is filtered by and that limits per day add up.
+    It is the figure that the inbox is filtered by. What is beyond a database's integer is kept as the largest one.
     """
     amounts = [abs(Decimal(money.amount)) for money in preview.money]
-    return int(max(amounts) * AMOUNT_SCALE) if amounts else None
+    return min(int(max(amounts) * AMOUNT_SCALE), LARGEST_KEPT) if amounts else None
