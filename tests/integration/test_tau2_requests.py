@@ -23,7 +23,7 @@ from tests.integration.small_erp import Host, ask, open_host, preview_of
 from tests.shared_data import data_folder
 
 EXCEPTIONS: Final = {
-    ("110", 0): ("nothing_to_change", "the customer's address is that one already: there is nothing to sign"),
+    ("110", 1): ("nothing_to_change", "the customer's address is that one already: there is nothing to sign"),
 }
 """Calls that are not executed here, by request and place of the call in it, with the refusal's code and the reason."""
 
