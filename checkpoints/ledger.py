@@ -6,7 +6,7 @@ never deleted, and every move is an entry of a hash chain. What was done stands 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import datetime
@@ -211,6 +211,29 @@ class Ledger(LedgerReads):
         with self._write() as connection:
             waiting = sql.rows(connection, sql.PENDING_OF_THREAD, thread_id=thread_id)
             return [self._move(connection, row, "superseded", reason=reason) for row in waiting]
+
+    def close_changed(self, server: str, offered: Mapping[str, str]) -> list[ApprovalRow]:
+        """Ends what waits for a tool of another server that is not the one any more that was shown.
+
+        Args:
+            server: whose tools.
+            offered: the hash of each tool's definition as it is now, by the tool's name here.
+        """
+        where = [approvals.c.status == "pending", approvals.c.tool.in_(offered)]
+
+        def changed(connection: sa.Connection) -> list[ApprovalRow]:
+            found = sql.rows(connection, sql.select_where(*where))
+            facts = [(row, row.preview.get("facts", {})) for row in found]
+            return [row for row, fact in facts if fact.get("server") == server
+                    and fact.get("definition") != offered[row.tool]]  # fmt: skip
+
+        with self._read() as connection:
+            if not changed(connection):
+                return []
+        outcome = {"type": "schema_changed", "message": f"The tool has changed on the server {server}."}
+        with self._write() as connection:
+            rows = changed(connection)
+            return [self._move(connection, row, "superseded", reason="schema changed", outcome=outcome) for row in rows]
 
     def expire_due(self, thread_id: str | None = None) -> list[ApprovalRow]:
         """Marks what nobody answered in time. Expired is not rejected: nobody is named, nothing was done."""

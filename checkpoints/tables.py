@@ -1,4 +1,4 @@
-"""The tables that stand beside LangGraph's own: the approval ledger and the leases."""
+"""The tables that stand beside LangGraph's own: the approval ledger, the leases, and other servers' tools."""
 
 from datetime import UTC, datetime
 from typing import get_args
@@ -124,4 +124,19 @@ leases = Table(
     Column("owner", String, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
     comment="who runs a thread just now; one that stays behind marks a run that a crash cut off",
+)
+
+definitions = Table(
+    "definitions",
+    metadata,
+    Column("server", String, primary_key=True),
+    Column("tool", String, primary_key=True, comment="its name on that server"),
+    Column("hash", String(64), primary_key=True),
+    Column("alias", String, nullable=False, comment="its name for the model, the same for all its definitions"),
+    Column("definition", sa.JSON, nullable=False),
+    Column("first_seen_at", UtcTime, nullable=False),
+    Column("seen_at", UtcTime, nullable=False, comment="when it replaced another one; the newest is the current one"),
+    Column("accepted_at", UtcTime),
+    Column("accepted_by", Text, comment="a person, or first use"),
+    comment="what other servers' tools said of themselves, and who accepted it; rows are never deleted",
 )

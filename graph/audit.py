@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from checkpoints.records import ApprovalRow
+from graph.origin import is_external
 
 Json = dict[str, Any]
 
@@ -130,7 +131,7 @@ def _entry(row: ApprovalRow, operation: Operation | None) -> AuditEntry:
         requested_by=row.requested_by, request=row.request, requested_at=row.created_at, status=row.status,
         decided_by=row.decided_by, assurance=row.assurance, decided_at=row.decided_at, reason=row.reason,
         digest=row.digest, preview=row.preview, executed_at=operation.executed_at if operation else None,
-        receipt=receipt, problem=row.outcome if row.status in {"stale", "failed"} else None,
+        receipt=receipt, problem=row.outcome if row.status in {"stale", "failed", "unknown"} else None,
         note=" ".join(_notes(row, operation)),
     )  # fmt: skip
 
@@ -143,7 +144,9 @@ def _notes(row: ApprovalRow, operation: Operation | None) -> Sequence[str]:
         notes.append("Approved, not yet carried out: run countersign recover")
     elif operation and row.status != "executed":
         notes.append(f"WARNING: the ERP did it, but the ledger says {row.status}.")
-    elif row.status == "executed" and not operation:
+    elif row.status == "unknown":
+        notes.append("Sent to another server once; whether it was done is not known.")
+    elif row.status == "executed" and not operation and not is_external(row.preview):
         notes.append("WARNING: the ledger says executed, but this ERP has no such operation.")
     if operation and (operation.digest, operation.approver) != (row.digest, row.decided_by):
         notes.append("WARNING: what the ERP did is not what the ledger says was signed.")

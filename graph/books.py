@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from checkpoints.database import database_url, sqlite_path
 from checkpoints.database import migrate as migrate_checkpoints
 from checkpoints.ledger import Ledger
-from checkpoints.records import ApprovalRow
 from erp_mcp.importers.report import ImportReport, Progress, RowListener
 from erp_mcp.queries.lookup import find_order
 from erp_mcp.queries.operations import OperationRow, list_operations
@@ -24,6 +23,7 @@ from erp_mcp.store.connect import parse_url
 from erp_mcp.store.engine import Store, create_database, open_store
 from graph.audit import AuditEntry, Operation, audit_entries, touches
 from graph.errors import CountersignError
+from graph.origin import is_external
 from graph.settings import Settings
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def verify_records(settings: Settings) -> list[str]:
             found += [f"ERP: {problem}" for problem in operation_problems(tx)]
             done = {row.approval_id for row in list_operations(tx)}
     found += [f"ERP: operation {name} has no approval in the ledger" for name in sorted(done - rows.keys())]
-    executed = {row.id for row in rows.values() if row.status == "executed" and not is_external(row)}
+    executed = {row.id for row in rows.values() if row.status == "executed" and not is_external(row.preview)}
     found += [f"ledger: {name} is executed, but the ERP has no such operation" for name in sorted(executed - done)]
     refused = {row.id: row.status for row in rows.values() if row.status not in {"executed", "approved"}}
     return found + [
@@ -204,11 +204,6 @@ def broken_invariants(settings: Settings) -> list[str]:
 
     with _store(settings) as store, store.read() as tx:
         return check_invariants(tx)
-
-
-def is_external(row: ApprovalRow) -> bool:
-    """Whether the tool is another MCP server's, whose effects the ERP does not know."""
-    return "server" in row.preview.get("facts", {})
 
 
 def _operations(store: Store, order: str | None) -> tuple[str | None, list[Operation]]:

@@ -1,24 +1,14 @@
-"""The one module that speaks MCP for the agent: it finds the ERP's tools, checks arguments, and carries grants.
+"""One face over the ERP and the other MCP servers: finds tools, checks arguments, plans, and carries grants."""
 
-It holds one session, owned by one task, because a client must be entered and left in the same task.
-"""
-
-import asyncio
 import copy
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
-import anyio
-import jsonschema_rs
-import mcp.types as mcp
-from fastmcp import Client
 from langchain_core.tools import BaseTool
-from langchain_mcp_adapters.tools import load_mcp_tools
-from mcp import ClientSession, McpError
 
 from erp_mcp.contract import (
     META_GRANT,
@@ -32,14 +22,14 @@ from erp_mcp.contract import (
     canonical_json,
 )
 from erp_mcp.errors import ErpError
+from graph.errors import LostAnswerError
+from graph.servers.connection import Answer, Connection
+from graph.servers.definitions import validator_of
+from graph.servers.hub import Servers
+from graph.servers.opening import Session, adapted_tools, in_process, listed_tools
+from graph.servers.tool import check_arguments
 
 Json = dict[str, Any]
-
-_LOST: Final = (McpError, anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, ConnectionError)
-
-
-class LostAnswerError(Exception):
-    """The request went out, and no answer came: what it did is not known."""
 
 
 @dataclass(frozen=True)
@@ -58,61 +48,80 @@ class _Known:
 
 
 class Bridge:
-    """A held session to the ERP's MCP server.
+    """A held session to the ERP's MCP server, and beside it the other servers of the settings.
 
     Args:
         server: what FastMCP's client connects to: a server in this process, a URL, or a command.
+        servers: the others, if there are any.
 
     Use it as an async context manager, within one event loop.
     """
 
-    def __init__(self, server: Any) -> None:
-        self._server = server
+    def __init__(self, server: Any, servers: Servers | None = None) -> None:
         self._known: dict[str, _Known] = {}
-        self.model_tools: list[BaseTool] = []
-        self._session: ClientSession | None = None
-        self._owner: asyncio.Task[None] | None = None
-        self._closing = asyncio.Event()
+        self._erp_tools: list[BaseTool] = []
+        self._erp = Connection("erp", in_process(server), self._discover)
+        self._erp_version = 0
+        self.servers = servers
 
     async def __aenter__(self) -> Self:
-        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._owner = asyncio.create_task(self._own(ready), name="countersign-mcp-session")
-        await ready
+        if not await self._erp.start():
+            await self._erp.stop()
+            raise self._erp.failure or ErpError("erp_unreachable", "The ERP does not answer.", "Check its server.")
+        if self.servers is not None:
+            await self.servers.open(self._known.keys())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closing.set()
-        if self._owner is not None:
-            await self._owner
+        if self.servers is not None:
+            await self.servers.close()
+        await self._erp.stop()
 
-    async def _own(self, ready: asyncio.Future[None]) -> None:
-        try:
-            async with Client(self._server) as client:
-                await self._discover(client.session)
-                self._session = client.session
-                ready.set_result(None)
-                await self._closing.wait()
-        except Exception as error:
-            if ready.done():
-                raise
-            ready.set_exception(error)
-        finally:
-            self._session = None
-
-    async def _discover(self, session: ClientSession) -> None:
-        adapted = {tool.name: tool for tool in await load_mcp_tools(session)}
-        listed = (await session.list_tools()).tools
-        self._known = {tool.name: _known(tool) for tool in listed}
-        self.model_tools = [adapted[tool.name] for tool in listed if self._known[tool.name].risk != "internal"]
+    async def _discover(self, session: Session) -> None:
+        self._erp.has_changed = False
+        adapted, listed = await adapted_tools(session), await listed_tools(session)
+        self._known = {
+            tool.name: _Known(
+                (tool.meta or {}).get(META_RISK, "write"), validator_of(tool.inputSchema), tool.inputSchema
+            )
+            for tool in listed
+        }
+        self._erp_tools = [adapted[tool.name] for tool in listed if self._known[tool.name].risk != "internal"]
+        self._erp_version += 1
 
     # -- what there is ---------------------------------------------------------------------------------------------
+
+    @property
+    def model_tools(self) -> list[BaseTool | Json]:
+        """What a model may be offered, as ``bind_tools`` takes it."""
+        return [*self._erp_tools, *(self.servers.for_model() if self.servers else [])]
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Changes whenever ``model_tools`` does."""
+        return self._erp_version, self.servers.version if self.servers else 0
+
+    async def refresh(self) -> None:
+        """Takes note of tools that have changed on their servers, or were accepted by a person."""
+        session = self._erp.session
+        if self._erp.has_changed and session is not None:
+            await self._discover(session)
+        if self.servers is not None:
+            await self.servers.refresh()
 
     def risk(self, tool: str) -> Risk | None:
         """How a tool is treated; None where there is no such tool for a model."""
         known = self._known.get(tool)
-        return None if known is None or known.risk == "internal" else known.risk
+        if known is None:
+            external = self.servers.get(tool) if self.servers else None
+            return None if external is None else external.risk
+        return None if known.risk == "internal" else known.risk
+
+    def is_external(self, tool: str) -> bool:
+        """Whether it is another server's tool."""
+        return tool not in self._known and self.risk(tool) is not None
 
     def is_gated(self, tool: str) -> bool:
         """Whether a person has to sign this tool's calls."""
@@ -120,7 +129,7 @@ class Bridge:
 
     def has_writes(self) -> bool:
         """Whether there is anything that a person would have to sign."""
-        return any(self.is_gated(tool) for tool in self._known)
+        return self.servers is not None or any(self.is_gated(tool) for tool in self._known)
 
     def check(self, tool: str, arguments: Json) -> None:
         """Checks arguments against the tool's full JSON Schema, before anything is sent.
@@ -129,7 +138,8 @@ class Bridge:
             ErpError: ``unknown_tool`` or ``invalid_argument``, with the path of the fault.
         """
         if self.risk(tool) is None:
-            names = ", ".join(sorted(name for name in self._known if self.risk(name)))
+            others = [one.known.alias for one in self.servers.tools()] if self.servers else []
+            names = ", ".join(sorted(name for name in [*self._known, *others] if self.risk(name)))
             raise ErpError("unknown_tool", f"There is no tool {tool!r}.", f"Use one of: {names}")
         try:
             canonical_json(arguments)
@@ -137,11 +147,12 @@ class Bridge:
             raise ErpError(
                 "invalid_argument", f"The arguments of {tool} are {error}.", "Send plain JSON values."
             ) from error
-        known = self._known[tool]
-        fault = next(known.validator.iter_errors(_numbers_read(arguments, known.schema)), None)
-        if fault is not None:
-            path = ".".join(str(part) for part in fault.instance_path) or "arguments"
-            raise ErpError("invalid_argument", f"{path}: {fault.message}", f"Correct {path} and call {tool} again.")
+        external = self.servers.get(tool) if self.servers and tool not in self._known else None
+        if external is not None:
+            external.check(arguments)
+        else:
+            known = self._known[tool]
+            check_arguments(tool, known.validator, _numbers_read(arguments, known.schema))
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -149,8 +160,10 @@ class Bridge:
         """Calls a read tool.
 
         Raises:
-            ErpError: what the ERP refused, or ``erp_unreachable``.
+            ErpError: what the server refused; ``erp_unreachable``, ``server_unavailable``.
         """
+        if self.servers is not None and self.is_external(tool):
+            return await self.servers.read(tool, arguments)
         try:
             return await self._call(tool, arguments)
         except LostAnswerError as error:
@@ -159,8 +172,19 @@ class Bridge:
     async def plan(self, calls: Sequence[Call]) -> list[Preview | ErpError]:
         """Previews for calls in their order, each seeing the effects of those before it; nothing is written.
 
-        Where one call cannot be planned, all are planned one by one, so that its error does not hide the others.
+        Where one call cannot be planned, all are planned one by one, so that its error does not hide the others. What
+        another server's tool would do nobody knows: its arguments are its preview.
         """
+        if self.servers is None:
+            return await self._plan_in_erp(calls)
+        own = [place for place, call in enumerate(calls) if not self.is_external(call.tool)]
+        made = dict(zip(own, await self._plan_in_erp([calls[place] for place in own]), strict=True))
+        for place, call in enumerate(calls):
+            if place not in made:
+                made[place] = await self.servers.plan(call.tool, call.arguments)
+        return [made[place] for place in range(len(calls))]
+
+    async def _plan_in_erp(self, calls: Sequence[Call]) -> list[Preview | ErpError]:
         if len(calls) > 1:
             try:
                 body = [{"tool": call.tool, "arguments": call.arguments} for call in calls]
@@ -209,36 +233,21 @@ class Bridge:
         return receipts
 
     async def _call(self, tool: str, arguments: Json, meta: Json | None = None) -> Json:
-        session = self._session
+        session = self._erp.session or await self._erp.ensure()
         if session is None:
             raise LostAnswerError(tool)
-        # Not session.call_tool: that checks every answer against its schema in slow Python, which our tests do once.
-        parameters = mcp.CallToolRequestParams(
-            name=tool, arguments=arguments, _meta=None if meta is None else mcp.RequestParams.Meta(**meta)
-        )
-        request = mcp.ClientRequest(mcp.CallToolRequest(params=parameters))
-        try:
-            result = await session.send_request(request, mcp.CallToolResult)
-        except _LOST as error:
-            raise LostAnswerError(tool) from error
-        return _body(tool, result)
+        return _body(tool, await self._erp.call_held(session, tool, arguments, meta))
 
 
-def _known(tool: mcp.Tool) -> _Known:
-    risk = (tool.meta or {}).get(META_RISK, "write")
-    return _Known(risk, jsonschema_rs.validator_for(tool.inputSchema), tool.inputSchema)
-
-
-def _body(tool: str, result: mcp.CallToolResult) -> Json:
+def _body(tool: str, answer: Answer) -> Json:
     """The JSON of an answer; an error's stands in the text, because adapters lose it elsewhere."""
-    if not result.isError and result.structuredContent is not None:
-        return result.structuredContent
-    text = "".join(block.text for block in result.content if isinstance(block, mcp.TextContent))
+    if not answer.is_error and answer.structured is not None:
+        return answer.structured
     try:
-        body = json.loads(text)
+        body = json.loads(answer.text)
     except ValueError:
         body = None
-    if not result.isError and isinstance(body, dict):
+    if not answer.is_error and isinstance(body, dict):
         return body
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):

@@ -165,6 +165,9 @@ def _decided(verdict: Verdict) -> Decided:
         return Decided(
             verdict.approval_id, "superseded", f"Changed; the new preview {fresh} waits.", row, recorded=True
         )
+    if row is not None and (row.outcome or {}).get("type") == "schema_changed":
+        note = f"{(row.outcome or {}).get('message', '')} Nothing was done; look at: countersign servers list"
+        return Decided(verdict.approval_id, "schema_changed", note.strip(), row)
     return Decided(verdict.approval_id, verdict.kind, _why_not(verdict.kind, row), row)
 
 

@@ -60,3 +60,18 @@ class NoAnswerError(CountersignError):
             "Run: countersign recover (it asks again with the same approval; nothing is done twice)",
         )
         self.approval_id = approval_id
+
+
+class LostAnswerError(Exception):
+    """The request went out, and no answer came: what it did is not known.
+
+    Args:
+        tool: what was called.
+        why: in words for a person, without a full stop.
+        late: whether the server is there, but too slow.
+    """
+
+    def __init__(self, tool: str, why: str = "no answer came", *, late: bool = False) -> None:
+        super().__init__(f"{tool}: {why}")
+        self.why = why
+        self.late = late

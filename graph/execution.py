@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 from checkpoints.records import ApprovalRow, Status
 from erp_mcp.contract import Receipt
 from erp_mcp.errors import ErpError
-from graph.bridge import Call, LostAnswerError
-from graph.errors import NoAnswerError, PausedError
+from graph.bridge import Call
+from graph.errors import LostAnswerError, NoAnswerError, PausedError
+from graph.external import send_once
+from graph.origin import is_external
 from graph.rights import Rights, rights_of
 from graph.services import Services
 
@@ -51,11 +53,15 @@ async def carry_out(row: ApprovalRow, services: Services) -> Settlement:
         NoAnswerError: the ERP did not answer twice; what it did is not known.
         PausedError: nothing is signed just now.
     """
+    if row.status == "unknown" and row.settled_at is None:
+        return await _after_attempt(row, services)
     if row.status != "approved":
         return Settlement(row, row.status, row.outcome)
     refused = await _refused(row, services)
     if refused is not None:
         return refused
+    if is_external(row.preview):
+        return Settlement(row, *await send_once(row, services, may_repeat=_may_repeat(row)))
 
     async def send() -> Receipt:
         return await services.bridge.execute(row.tool, row.arguments, services.sign(row))
@@ -67,12 +73,25 @@ async def carry_out(row: ApprovalRow, services: Services) -> Settlement:
     return Settlement(row, "executed", receipt.model_dump())
 
 
+def _may_repeat(row: ApprovalRow) -> bool:
+    """Whether the approver saw, and signed, that the tool's server calls it idempotent."""
+    return bool(row.preview.get("facts", {}).get("may_be_repeated"))
+
+
+async def _after_attempt(row: ApprovalRow, services: Services) -> Settlement:
+    """Sent by a process that did not live to see the answer; sending it again takes the same rights as before."""
+    may_repeat = _may_repeat(row) and await _refused(row, services) is None
+    return Settlement(row, *await send_once(row, services, may_repeat=may_repeat))
+
+
 async def carry_out_together(rows: Sequence[ApprovalRow], services: Services) -> list[Settlement]:
     """Executes the approvals of one message in one transaction of the ERP: all of them or none.
 
     Raises:
         NoAnswerError, PausedError: as ``carry_out``.
     """
+    if len(rows) == 1:
+        return [await carry_out(rows[0], services)]
     approved = [row for row in rows if row.status == "approved"]
     settled = [Settlement(row, row.status, row.outcome) for row in rows if row.status != "approved"]
     refused = [found for row in approved if (found := await _refused(row, services)) is not None]

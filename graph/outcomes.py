@@ -38,11 +38,16 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
     if row.status == "executed":
         done = "It was executed already; this is its receipt." if repeated else "Executed."
         return renamed(decided, "already_executed" if repeated else "executed", done)
+    if row.status == "unknown":
+        return renamed(decided, "unknown", (row.outcome or {}).get("message", "Whether it was done is not known."))
+    if row.status == "stale" and (row.outcome or {}).get("type") == "schema_changed":
+        return renamed(decided, "schema_changed", f"{(row.outcome or {}).get('message', '')} {_stale_note(row, rows)}")
     if row.status == "stale":
         return renamed(decided, "stale", _stale_note(row, rows))
     if row.status == "failed":
         why = (row.outcome or {}).get("message", "The ERP refused it.")
-        return renamed(decided, "failed", f"{why} Nothing was done.")
+        was_called = (row.outcome or {}).get("answered", False)
+        return renamed(decided, "failed", f"{why} {'It was called.' if was_called else 'Nothing was done.'}")
     if _others_open(row, rows):
         return renamed(decided, "recorded", f"Recorded; {_others_open(row, rows)} of the same message still wait.")
     return decided

@@ -5,6 +5,7 @@ from typing import Any
 
 from checkpoints.records import ApprovalRow
 from erp_mcp.errors import ErpError
+from graph.origin import is_external
 
 Json = dict[str, Any]
 
@@ -36,6 +37,25 @@ def _said(row: ApprovalRow) -> Json:
         }
     if row.status == "expired":
         return {"message": "Nobody answered in time. Nothing was done. Nobody refused it either; tell the user."}
+    if (row.outcome or {}).get("type") == "schema_changed":
+        return {
+            "message": "Nothing was done. The tool has changed on its server since this was proposed. Do not call it "
+            "again in this turn; tell the user that a person has to accept the change.",
+            "reason": "schema_changed",
+        }
     if row.status == "superseded":
         return {"message": "Withdrawn, because the user wants something else now. Nothing was done."}
+    if row.status == "unknown":
+        return {
+            "message": "It was sent, and no answer came: nobody knows whether it was done. Do not call it again; tell "
+            "the user to look at the server.",
+            "reason": (row.outcome or {}).get("message", ""),
+        }
+    if is_external(row.preview):
+        done = "It was called; what it did before the error is not known." if _answered(row) else "Nothing was done."
+        return {"message": f"The other server's tool did not do it. {done} Tell the user.", "error": row.outcome}
     return {"message": "The ERP refused it for good. Nothing was done. Tell the user.", "error": row.outcome}
+
+
+def _answered(row: ApprovalRow) -> bool:
+    return bool((row.outcome or {}).get("answered"))

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -30,7 +29,7 @@ class Services:
 
     Args:
         settings: from the environment.
-        bridge: the ERP, over MCP.
+        bridge: the ERP and the other servers, over MCP.
         ledger: who decided what.
         leases: who runs which thread.
         sign: makes a grant for an approved row, at the moment of the call.
@@ -51,11 +50,16 @@ class Services:
     clock: Callable[[], datetime]
     worker: ThreadPoolExecutor
     reads_in_place: bool = False
+    _bound: dict[tuple[int, int], Runnable[list[BaseMessage], AIMessage]] = field(default_factory=dict, repr=False)
 
-    @cached_property
-    def model(self) -> Runnable[list[BaseMessage], AIMessage]:
-        """The chat model with the ERP's tools."""
-        return self.chat.bind_tools(self.bridge.model_tools)
+    async def model(self) -> Runnable[list[BaseMessage], AIMessage]:
+        """The chat model with the tools that there are at this moment."""
+        await self.bridge.refresh()
+        version = self.bridge.version
+        if version not in self._bound:
+            self._bound.clear()
+            self._bound[version] = self.chat.bind_tools(self.bridge.model_tools)
+        return self._bound[version]
 
     async def policy_now(self) -> Policy:
         """Who may approve what, as of now.

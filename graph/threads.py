@@ -26,6 +26,9 @@ from graph.rights import waiting_for
 from graph.run import Approval, Run
 from graph.services import Services
 
+_TAKE_NOTE = frozenset({"expired", "schema_changed"})
+"""Outcomes that nobody decided, so that the thread has to be told."""
+
 MAX_STEPS = 200
 """LangGraph's bound on one run; about fifty rounds of tools."""
 
@@ -188,7 +191,7 @@ class Agent:
         repeated = {
             one.approval_id for answer, one in zip(answers, decided, strict=True) if _asks_for_receipt(answer, one)
         }
-        if any(one.recorded or one.approval_id in repeated or one.outcome == "expired" for one in decided):
+        if any(one.recorded or one.approval_id in repeated or one.outcome in _TAKE_NOTE for one in decided):
             async with leased(self.services, thread_id):
                 place, decided = await self._carry_on_unless_paused(thread_id, decided)
         else:

@@ -194,7 +194,7 @@ def _told(entry: AuditEntry, zone: ZoneInfo) -> Iterable[tuple[str, str]]:
         done = f", {clock_text(entry.executed_at, zone)}" if entry.executed_at else ""
         yield "done", f"{one_line(entry.receipt.get('result', entry.receipt))}{done}"
     else:
-        yield "done", "not yet" if entry.status == "approved" else "nothing"
+        yield "done", {"approved": "not yet", "unknown": "not known"}.get(entry.status, "nothing")
     if entry.problem:
         yield "because", str(entry.problem.get("message", entry.problem))
     if entry.note:

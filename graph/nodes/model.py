@@ -35,7 +35,7 @@ async def model(state: State, turn: Turn) -> dict[str, Any]:
         return {"step": "done"}
     withdrawn: list[AnyMessage] = [result_message(asked, call, WITHDRAWN) for call in calls] if asked else []
     view = whole_view([*messages, *withdrawn])
-    spoken = await services.model.ainvoke([SystemMessage(SYSTEM), *view])
+    spoken = await (await services.model()).ainvoke([SystemMessage(SYSTEM), *view])
     point("agent.spoke")
     answer, refused = _tidy(spoken)
     return {

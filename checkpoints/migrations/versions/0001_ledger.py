@@ -81,6 +81,27 @@ def upgrade() -> None:
         postgresql_where=sa.text("settled_at IS NULL AND status <> 'pending'"),
     )
     op.create_table(
+        "definitions",
+        sa.Column("server", sa.String(), nullable=False),
+        sa.Column("tool", sa.String(), nullable=False, comment="its name on that server"),
+        sa.Column("hash", sa.String(length=64), nullable=False),
+        sa.Column(
+            "alias", sa.String(), nullable=False, comment="its name for the model, the same for all its definitions"
+        ),
+        sa.Column("definition", sa.JSON(), nullable=False),
+        sa.Column("first_seen_at", sa.String(27), nullable=False),
+        sa.Column(
+            "seen_at",
+            sa.String(27),
+            nullable=False,
+            comment="when it replaced another one; the newest is the current one",
+        ),
+        sa.Column("accepted_at", sa.String(27), nullable=True),
+        sa.Column("accepted_by", sa.Text(), nullable=True, comment="a person, or first use"),
+        sa.PrimaryKeyConstraint("server", "tool", "hash", name=op.f("pk_definitions")),
+        comment="what other servers' tools said of themselves, and who accepted it; rows are never deleted",
+    )
+    op.create_table(
         "entries",
         sa.Column("seq", sa.BigInteger(), autoincrement=False, nullable=False, comment="without gaps"),
         sa.Column("approval_id", sa.String(length=40), nullable=False),
