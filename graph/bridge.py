@@ -58,6 +58,7 @@ class Bridge:
     """
 
     def __init__(self, server: Any, servers: Servers | None = None) -> None:
+        self._server = server
         self._known: dict[str, _Known] = {}
         self._erp_tools: list[BaseTool] = []
         self._erp = Connection("erp", in_process(server), self._discover)

@@ -1,4 +1,4 @@
-"""The command that looks whether everything is in order: doctor. It changes nothing and loads no framework."""
+"""The command that looks whether everything is in order: doctor. It changes nothing, and loads the agent last."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -133,6 +133,24 @@ def _model(settings: Settings) -> Found:
     return "", (Problem(message, hint),)
 
 
+def _servers(settings: Settings) -> Found:
+    if not settings.mcp_servers.strip():
+        return "none configured", ()
+    from graph.cli.servers import look, with_servers  # loads the agent, which nothing else here needs
+
+    found = with_servers(settings, look)
+    problems = [
+        Problem(f"{one['server']} does not answer: {one['problem']}", "Start it, or correct COUNTERSIGN_MCP_SERVERS.")
+        for one in found
+        if not one["up"]
+    ]
+    hint = "Look at the difference, and accept it with: countersign servers accept NAME --by YOUR-NAME"
+    problems += [
+        Problem(tool["withheld"], hint) for one in found for tool in one["tools"] if tool["withheld"] and one["up"]
+    ]
+    return f"{len(found)} answer, and their tools are as accepted", tuple(problems)
+
+
 CHECKS: Final[dict[str, Callable[[Settings], Found]]] = {
     "home": _home,
     "signing key": _key,
@@ -141,6 +159,7 @@ CHECKS: Final[dict[str, Callable[[Settings], Found]]] = {
     "records": _agreement,
     "policy": _policy,
     "model": _model,
+    "MCP servers": _servers,
 }
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from graph.cli import asking, deciding, doctor, looking, pausing, policy, screen, setting_up
+from graph.cli import asking, deciding, doctor, looking, pausing, policy, screen, servers, setting_up
 from graph.cli.chat import chat
 from graph.cli.failures import silence_logs
 
@@ -28,6 +28,7 @@ for command in (
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(policy.app)
+app.add_typer(servers.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -36,7 +36,7 @@ REFUSALS: Final = (CountersignError, ErpError, CheckpointError)
 USAGE_CODES: Final = frozenset(
     {"bad_json", "bad_time", "bad_approval_id", "ambiguous_approval", "empty_message", "no_decision", "source_missing",
      "unknown_dataset",
-     "unknown_tool", "unnamed_approver"}
+     "unknown_server", "unknown_tool", "unnamed_approver"}
 )  # fmt: skip
 """Refusals of how a command was written, as opposed to what it met."""
 

@@ -11,7 +11,7 @@ from checkpoints.definitions import DefinitionBook, KnownTool
 from checkpoints.ledger import Ledger
 from erp_mcp.contract import Preview
 from erp_mcp.errors import ErpError
-from graph.errors import LostAnswerError
+from graph.errors import CountersignError, LostAnswerError
 from graph.servers.answers import refusal, text_as_data, wrapped
 from graph.servers.config import ServerConfig
 from graph.servers.connection import Answer, Connection
@@ -108,6 +108,36 @@ class Servers:
         Those of a server that is down stay: a call is answered with that, which a user would like to know.
         """
         return [tool.for_model() for tool in self._tools.values() if tool.why_withheld is None]
+
+    def overview(self) -> dict[str, tuple[ServerConfig, str | None, list[ExternalTool]]]:
+        """Each server by name: its settings, why it is down (None: it is not), and its tools."""
+        down = self.problems()
+        return {name: (one.config, down.get(name), one.tools()) for name, one in self._servers.items()}
+
+    async def accept(self, name: str, by: str) -> list[ExternalTool]:
+        """A person accepts what a server offers now, as it was listed just before.
+
+        Args:
+            name: the server.
+            by: who they are.
+
+        Returns:
+            The tools as they stood before: changed, or new.
+
+        Raises:
+            CountersignError: ``unknown_server``, ``unnamed_approver``.
+        """
+        server = self._servers.get(name)
+        if server is None:
+            known = ", ".join(self._servers) or "none is configured"
+            raise CountersignError("unknown_server", f"There is no MCP server {name!r}.", f"Configured: {known}")
+        if not by.strip():
+            raise CountersignError("unnamed_approver", "A definition is accepted by a named person.", "Say --by NAME.")
+        waiting = [tool for tool in server.tools() if tool.waits]
+        chosen = {tool.known.tool: tool.known.seen_hash for tool in waiting}
+        await asyncio.to_thread(self._book.accept, name, chosen, by)
+        await self.refresh()
+        return waiting
 
     async def refresh(self) -> None:
         """Takes note of changed tool lists, and of what people accepted in the meantime."""

@@ -8,7 +8,7 @@ from checkpoints.definitions import KnownTool
 from erp_mcp.contract import JsonObject, Preview, Reversibility, Risk, bound_facts, digest_of
 from erp_mcp.errors import ErpError
 from graph.servers.config import ServerConfig
-from graph.servers.definitions import Definition, validator_of
+from graph.servers.definitions import Definition, difference, validator_of
 
 UNDO: Final = Reversibility(kind="unknown", how="the tool belongs to another server, which does not say")
 NO_PREVIEW: Final = "Another server's tool: what it will do is not known beforehand, and you sign its arguments."
@@ -46,7 +46,7 @@ class ExternalTool:
         if self.offered is None:
             message = f"The server {server} does not offer {name} any more."
             return ErpError("schema_changed", message, "Tell the user; use another tool.", server=server)
-        if self.known.accepted_hash != self.offered:
+        if self.waits:
             what = "is new" if self.known.accepted is None else "has changed since it was accepted"
             hint = f"Tell the user: a person has to look at it and accept it with: countersign servers accept {server}"
             return ErpError("schema_changed", f"{name} of {server} {what}; it is not used.", hint, server=server)
@@ -54,6 +54,16 @@ class ExternalTool:
         if unusable is not None:
             return ErpError("tool_unusable", f"{name} of {server} cannot be used: {unusable}.", "Use another tool.")
         return None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the server offers a definition that nobody has accepted."""
+        return self.offered is not None and self.known.accepted_hash != self.offered
+
+    def moved(self) -> list[str]:
+        """What a person accepts: the accepted definition against the one that is offered, line by line."""
+        accepted = None if self.known.accepted is None else Definition.from_json(self.known.accepted)
+        return difference(accepted, Definition.from_json(self.known.seen))
 
     @property
     def risk(self) -> Risk:

@@ -15,11 +15,11 @@ from checkpoints.saver import open_saver
 from erp_mcp.contract import Receipt
 from graph import approve, reject
 from graph.app import open_agent, open_services
-from graph.bridge import Bridge, LostAnswerError
+from graph.bridge import Bridge
 from graph.build import assemble
 from graph.decisions import Answer
 from graph.desk import decide
-from graph.errors import NoAnswerError
+from graph.errors import LostAnswerError, NoAnswerError
 from graph.run import Run
 from graph.settings import Settings
 from graph.state import Input
