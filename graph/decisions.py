@@ -159,7 +159,7 @@ def _from_inbox(payload: list[Any], requests: Sequence[Json]) -> list[Answer]:
         raise BadAnswerError("A list must hold exactly one answer object.")
     said, request = payload[0], requests[0]
     kind, args = said.get("type"), said.get("args")
-    if kind not in _INBOX_KINDS:
+    if not isinstance(kind, str) or kind not in _INBOX_KINDS:
         raise BadAnswerError(f"{_short(kind)} is not one of {', '.join(_INBOX_KINDS)}.")
     if kind == "response" and not isinstance(args, str):
         raise BadAnswerError("A response needs its text in args.")

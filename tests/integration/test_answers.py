@@ -59,6 +59,7 @@ BAD: Final[dict[str, Any]] = {
     "an empty list": [],
     "a list of text": ["approve"],
     "an unknown inbox type": [{"type": "approve"}],
+    "an inbox type of lists": [{"type": []}],
     "an inbox edit without args": [{"type": "edit", "args": None}],
     "text": "approve",
     "true": True,

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graph.decisions import ANSWER_SCHEMA, KINDS, Answer, BadAnswerError, approve, edit, read_answer, reject
@@ -109,6 +109,8 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @pytest.mark.guarantee("A3")
 @given(JSON)
+@example([{"type": []}])
+@example({"decisions": [{"type": {}}, {"type": []}]})
 def test_whatever_comes_is_read_or_refused_with_a_reason(payload: Any) -> None:
     """Nothing else is raised: after LangGraph took an answer, an exception would stick to the thread."""
     try:
