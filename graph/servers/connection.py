@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -86,10 +87,18 @@ class Connection:
         self._closing = False
         self.failure: Exception | None = None
 
-    async def start(self) -> bool:
-        """Begins, and waits for the first attempt; whether the server is there."""
+    async def start(self, patience: float | None = None) -> bool:
+        """Begins, and waits for the first attempt; whether the server is there.
+
+        Args:
+            patience: seconds to wait at most; the attempt goes on in the background. None: until it has ended.
+        """
         self._owner = asyncio.create_task(self._own(), name=f"countersign-mcp-{self.name}")
-        await self._tried.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._tried.wait()
+        if self.session is None and not self.problem:
+            self.problem = "it does not answer yet"
         return self.session is not None
 
     async def stop(self) -> None:

@@ -22,6 +22,9 @@ from graph.servers.tool import ExternalTool
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
+START_SECONDS = 5.0
+"""How long opening an agent waits for servers that do not answer at once."""
+
 Mark = Callable[[], Awaitable[bool]]
 
 
@@ -81,7 +84,7 @@ class Servers:
         for server in self._servers.values():
             server.known = await asyncio.to_thread(self._book.known, server.config.name)
         self._rebuild()
-        await asyncio.gather(*(server.connection.start() for server in self._servers.values()))
+        await asyncio.gather(*(server.connection.start(START_SECONDS) for server in self._servers.values()))
 
     async def close(self) -> None:
         """Closes all sessions."""

@@ -9,9 +9,12 @@ import pytest_asyncio
 from fastmcp import FastMCP
 from fastmcp.server.context import Context
 from fastmcp.tools import Tool, ToolResult
+from mcp.types import ToolListChangedNotification
 
+from erp_mcp.contract import META_RISK
 from erp_mcp.errors import ErpError
 from graph.bridge import Bridge
+from graph.planner.model import PlannerModel
 
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -127,6 +130,35 @@ async def test_what_json_cannot_carry_is_refused(bridge: Bridge, value: object) 
     """Before the schema is asked: what is signed must be what arrives."""
     with pytest.raises(ErpError, match="not exact JSON"):
         bridge.check("everything", GOOD | {"note": value})
+
+
+async def test_a_tool_of_our_own_follows_its_live_schema() -> None:
+    """The ERP's server says that its list changed: the planner writes the argument's new name in its next call."""
+    server = FastMCP("erp")
+
+    @server.tool(meta={META_RISK: "read"})
+    def get_order(order_id: str) -> str:
+        return order_id
+
+    @server.tool(meta={META_RISK: "read"})
+    async def rename(ctx: Context) -> dict[str, str]:
+        server.local_provider.remove_tool("get_order")
+
+        @server.tool(name="get_order", meta={META_RISK: "read"})
+        def get_order_renamed(order_number: str) -> str:
+            return order_number
+
+        await ctx.send_notification(ToolListChangedNotification())
+        return {}
+
+    async with Bridge(server) as bridge:
+        names: list[str] = []
+        for _ in range(2):
+            await bridge.refresh()
+            spoken = await PlannerModel().bind_tools(bridge.model_tools).ainvoke("Show order SO19980506-11074")
+            names += spoken.tool_calls[0]["args"]
+            await bridge.read("rename", {})
+    assert names == ["order_id", "order_number"]
 
 
 async def test_an_unknown_tool_is_answered_with_those_that_there_are(bridge: Bridge) -> None:
