@@ -1,7 +1,10 @@
 """An open agent on Northwind, a chat model that says what it is told, and what stands in the books."""
 
 import json
+import secrets
 import shutil
+import time
+import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -187,6 +190,13 @@ def heard(messages: Sequence[BaseMessage], tool: str) -> list[Json]:
 def config(thread_id: str) -> RunnableConfig:
     """How plain LangGraph names a thread."""
     return {"configurable": {"thread_id": thread_id}}
+
+
+def run_now() -> RunnableConfig:
+    """What a server adds to a run: an id that says when it was started (UUIDv7)."""
+    milliseconds = time.time_ns() // 1_000_000
+    name = uuid.UUID(int=milliseconds << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62))
+    return {"metadata": {"run_id": str(name)}}
 
 
 async def act_otherwise(agent: Agent, sku: str, delta: int) -> None:

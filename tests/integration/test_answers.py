@@ -1,12 +1,9 @@
 """Answers from every client: a bad one is refused with its reason and changes nothing; the good one then works."""
 
-import secrets
-import time
 import uuid
 from typing import Any, Final
 
 import pytest
-from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from graph import approve, edit, reject
@@ -30,6 +27,7 @@ from tests.integration.agent_fixtures import (
     moves,
     northwind_home,
     order,
+    run_now,
     script,
     scripted,
     settings,
@@ -94,13 +92,6 @@ async def ask(agent: Agent, script: Script) -> Run:
     """A thread that waits for two corrections."""
     script.replies.append(calls(adjust("NW-011", 1), adjust("NW-012", 2)))
     return await agent.start("correct both")
-
-
-def run_now() -> RunnableConfig:
-    """What a server adds to a run: an id that says when it was started (UUIDv7)."""
-    milliseconds = time.time_ns() // 1_000_000
-    name = uuid.UUID(int=milliseconds << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62))
-    return {"metadata": {"run_id": str(name)}}
 
 
 async def request_of(agent: Agent, thread_id: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from tests.integration.agent_fixtures import (
     moves,
     northwind_home,
     order,
+    run_now,
     script,
     scripted,
     settings,
@@ -169,3 +170,21 @@ async def test_through_langgraph_it_is_stale_too(scripted: Agent, script: Script
         fresh = await shown(scripted, asked.thread_id)
         assert fresh["supersedes"] == old["approval_id"]
     assert moves(settings, "NW-011") == [("NW-011", "adjustment", 1, 0)]
+
+
+@pytest.mark.guarantee("stale-asks-again")
+async def test_a_double_click_does_not_approve_what_its_first_click_brought_up(
+    scripted: Agent, script: Script, settings: Settings
+) -> None:
+    """Clients that send no digest can mean only a preview that was there when they clicked."""
+    script.replies.append(calls(adjust("NW-011", -1)))
+    asked = await scripted.start("correct it")
+    await act_otherwise(scripted, "NW-011", 1)
+    clicked, yes = run_now(), {"decisions": [{"type": "approve"}]}
+    await scripted.graph.ainvoke(Command(resume=yes), config(asked.thread_id) | clicked)
+    await scripted.graph.ainvoke(Command(resume=yes), config(asked.thread_id) | clicked)
+    assert moves(settings, "NW-011") == [("NW-011", "adjustment", 1, 0)]
+    fresh = await shown(scripted, asked.thread_id)
+    assert fresh["supersedes"] == asked.pending[0].approval_id
+    await scripted.graph.ainvoke(Command(resume=yes), config(asked.thread_id) | run_now())
+    assert moves(settings, "NW-011")[1:] == [("NW-011", "adjustment", -1, 0)]

@@ -57,9 +57,9 @@ def forged_values(asked: Run) -> dict[str, Any]:
         "next is nowhere": {"step": "nowhere"},
         "a request with another digest": {"request": {"action_requests": [shown]}},
         "a request with unknown ids": {"request": {"action_requests": [shown | {"approval_id": "apr_forged"}]}},
-        "an empty request": {"request": {}},
-        "a request without ids": {"request": {"action_requests": [{}]}},
-        "a request of text": {"request": "approved", "step": "execute"},
+        "an empty request": {"request": {}, "step": "approve"},
+        "a request without ids": {"request": {"action_requests": [{}]}, "step": "approve"},
+        "a request of text": {"request": "approved", "step": "approve"},
     }
 
 
