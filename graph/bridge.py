@@ -23,11 +23,12 @@ from erp_mcp.contract import (
 )
 from erp_mcp.errors import ErpError
 from graph.errors import LostAnswerError
-from graph.servers.connection import Answer, Connection
+from graph.servers.connection import Connection
 from graph.servers.definitions import validator_of
 from graph.servers.hub import Servers
 from graph.servers.opening import Session, adapted_tools, in_process, listed_tools
 from graph.servers.tool import check_arguments
+from graph.servers.wire import Answer
 
 Json = dict[str, Any]
 

@@ -182,6 +182,8 @@ def _why_not(kind: str, row: ApprovalRow | None) -> str:
         return f"It expired on {row.expires_at:%Y-%m-%d %H:%M} UTC; nobody answered, nothing was done."
     if kind == "superseded":
         return "Its preview is no longer the current one; look at what waits and decide that."
+    if row.status == "unknown":
+        return f"Approved by {row.decided_by} and sent once; whether it was done is not known. It is not sent again."
     when = f" on {row.decided_at:%Y-%m-%d %H:%M} UTC" if row.decided_at else ""
     return f"Already {row.status}, decided by {row.decided_by or 'nobody'}{when}."
 

@@ -26,8 +26,11 @@ def wrapped(server: str, definition: Definition, data: Any, max_chars: int) -> J
         max_chars: its longest form. JSON is never cut in the middle: what is longer is replaced by a note that says how
             much there was and how to ask for less.
     """
-    data = _clean(data)
-    text = json.dumps(data, ensure_ascii=False)
+    try:
+        data = _clean(data)
+        text = json.dumps(data, ensure_ascii=False)
+    except RecursionError:
+        return {"server": server, "note": "The answer is nested too deeply to be passed on. Tell the user."}
     if len(text) > max_chars:
         names = ", ".join(definition.schema.get("properties", {})) or "no arguments"
         return {

@@ -8,7 +8,6 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from graph.errors import LostAnswerError
 from graph.render import visible
 from graph.servers.definitions import Definition, Json
 from graph.servers.opening import CONNECT_SECONDS, Opener, Session
+from graph.servers.wire import Answer, answer_of, definition_of, request_of
 
 log = logging.getLogger(__name__)
 
@@ -37,28 +37,6 @@ TIMED_OUT: Final = 408
 _NO_ANSWER_CODES: Final = frozenset({-32000, 32600, TIMED_OUT})
 """Connection closed, session gone, timed out: said by MCP's own client, not by the server's tool."""
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO, "warning": logging.WARNING}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a tool answered.
-
-    Args:
-        is_error: whether the tool calls it an error; it is an answer all the same.
-        structured: its JSON, where the server sent some.
-        texts: its texts, in order.
-        others: the kinds of its other parts, such as image.
-    """
-
-    is_error: bool
-    structured: Json | None
-    texts: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """All of its text."""
-        return "".join(self.texts)
 
 
 class Connection:
@@ -189,7 +167,7 @@ class Connection:
             LostAnswerError: no answer came.
         """
         try:
-            return _answer(await session.send_request(_request(tool, arguments, meta), mcp.CallToolResult))
+            return answer_of(await session.send_request(request_of(tool, arguments, meta), mcp.CallToolResult))
         except McpError as error:
             raise LostAnswerError(tool, error.error.message) from error
         except LOST as error:
@@ -208,12 +186,12 @@ class Connection:
             LostAnswerError: it went out, perhaps, and no answer came that can be read.
         """
         limit = timedelta(seconds=seconds)
-        request = _request(tool, arguments, None)
+        request = request_of(tool, arguments, None)
         asked = asyncio.ensure_future(
             session.send_request(request, mcp.CallToolResult, limit, progress_callback=self._on_progress)
         )
         try:
-            return _answer(await self._answered(session, asked))
+            return answer_of(await self._answered(session, asked))
         except LOST as error:
             self.broken(session)
             raise LostAnswerError(tool, f"the connection to {self.name} broke") from error
@@ -267,7 +245,7 @@ class Connection:
             with anyio.fail_after(CONNECT_SECONDS):
                 for _ in range(MAX_PAGES):
                     page = await self._page(session, cursor)
-                    found += [_definition(tool) for tool in page.tools]
+                    found += [definition_of(tool) for tool in page.tools]
                     cursor = page.nextCursor
                     if not cursor:
                         return found
@@ -304,23 +282,3 @@ class Connection:
     async def _on_progress(self, progress: float, total: float | None, message: str | None) -> None:
         of = "" if total is None else f" of {total:g}"
         log.info("MCP server %s: %g%s %s", self.name, progress, of, visible((message or "")[:MAX_LOG_CHARS]))
-
-
-def _request(tool: str, arguments: Json, meta: Json | None) -> mcp.ClientRequest:
-    """A call by hand: the session's own method checks every answer against its schema in slow Python."""
-    wrapped = None if meta is None else mcp.RequestParams.Meta(**meta)
-    parameters = mcp.CallToolRequestParams(name=tool, arguments=arguments, _meta=wrapped)
-    return mcp.ClientRequest(mcp.CallToolRequest(params=parameters))
-
-
-def _answer(result: mcp.CallToolResult) -> Answer:
-    texts = tuple(block.text for block in result.content if isinstance(block, mcp.TextContent))
-    others = tuple(block.type for block in result.content if not isinstance(block, mcp.TextContent))
-    return Answer(bool(result.isError), result.structuredContent, texts, others)
-
-
-def _definition(tool: mcp.Tool) -> Definition:
-    hints = tool.annotations.model_dump(exclude_none=True) if tool.annotations else {}
-    if tool.title:
-        hints["toolTitle"] = tool.title
-    return Definition(tool.name, tool.description or "", tool.inputSchema, tool.outputSchema, hints)

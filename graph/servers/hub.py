@@ -14,10 +14,11 @@ from erp_mcp.errors import ErpError
 from graph.errors import CountersignError, LostAnswerError
 from graph.servers.answers import refusal, text_as_data, wrapped
 from graph.servers.config import ServerConfig
-from graph.servers.connection import Answer, Connection
+from graph.servers.connection import Connection
 from graph.servers.fallback import post
 from graph.servers.opening import Session, over_network
 from graph.servers.tool import ExternalTool
+from graph.servers.wire import Answer
 
 log = logging.getLogger(__name__)
 
@@ -251,6 +252,8 @@ class Servers:
             raise ErpError("stale_version", f"The call of {alias} is not what was approved.", "Decide the fresh one.")
         server, tool = self._server(alias), self._checked(alias, arguments)
         session = server.connection.session
+        if session is None and not tool.has_fallback:
+            raise _unavailable(server, server.connection.problem)
         if not await mark():
             raise SentBeforeError
         if session is not None:

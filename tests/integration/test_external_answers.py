@@ -87,6 +87,15 @@ async def test_odd_values_and_pictures(settings: Settings, tmp_path: Path) -> No
     assert "\x00" not in json.dumps(odd.result, ensure_ascii=False)
 
 
+async def test_a_deep_answer_breaks_nothing(settings: Settings, tmp_path: Path) -> None:
+    """However it is nested, the thread goes on."""
+    async with agent_with(settings, over_stdio(tmp_path, trusted=True)) as agent:
+        deep = await agent.call("answer", {"kind": "deep"})
+        after = await agent.call("answer", {"kind": "fine"}, thread_id=deep.thread_id)
+    assert "server" in deep.result
+    assert after.result["data"] == "fine"
+
+
 async def test_malformed_answers_and_definitions(settings: Settings) -> None:
     """What cannot be read is unavailable; a broken promise is said beside the data; unusable tools are not offered."""
     async with agent_with(settings, MALFORMED) as agent:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from graph import approve
+from graph.app import open_agent
 from graph.settings import Settings
 from graph.threads import Agent
 from tests.integration.agent_fixtures import Script, calls, ledger_rows, northwind_home, script, settings
@@ -123,6 +124,19 @@ async def test_another_agents_acceptance_counts_here(settings: Settings, tmp_pat
                 await servers_of(second).accept("tickets", "andrew")
             await first.services.model()
             assert "create_ticket" in offered(first)
+
+
+async def test_a_server_that_is_taken_out_of_the_settings(settings: Settings, tmp_path: Path) -> None:
+    """What waited for it can still be decided: it is not sent, it says so, and the thread goes on."""
+    async with agent_with(settings, over_stdio(tmp_path)) as agent:
+        run = await agent.call("create_ticket", TICKET)
+    async with open_agent(settings) as agent:
+        done = await agent.resume(run.thread_id, approve(run.pending[0], by="andrew"))
+        after = await agent.call("get_stock", {"sku": "NW-011"}, thread_id=run.thread_id)
+    assert done.outcome == "failed"
+    assert "nothing was sent" in done.note
+    assert after.result["sku"] == "NW-011"
+    assert effects_in(tmp_path) == []
 
 
 async def test_an_address_that_changes_asks_again(settings: Settings, tmp_path: Path) -> None:
