@@ -72,9 +72,12 @@ def assemble(services: Services, checkpointer: BaseCheckpointSaver[str] | None) 
             at the first write.
     """
     if services.bridge.has_writes():
-        parts: dict[str, object] = {"a ledger": services.ledger, "a checkpointer": checkpointer}
-        for part, given in parts.items():
-            if not isinstance(given, Ledger | BaseCheckpointSaver):  # LangGraph also takes False and None here
+        parts: list[tuple[str, object, type]] = [
+            ("a ledger", services.ledger, Ledger),
+            ("a checkpointer", checkpointer, BaseCheckpointSaver),
+        ]
+        for part, given, wanted in parts:
+            if not isinstance(given, wanted):  # LangGraph also takes False and None for a checkpointer
                 raise CountersignError(
                     "unsafe_assembly",
                     f"An agent with write tools needs {part}.",

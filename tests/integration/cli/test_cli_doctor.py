@@ -26,7 +26,7 @@ def test_all_is_well_after_init(home: Path, cli: Cli) -> None:
     found = cli("doctor", "--json").json()
     assert found["ok"] is True
     names = [check["name"] for check in found["checks"]]
-    assert names == ["settings", "home", "signing key", "ERP", "approvals", "records", "policy", "model"]
+    assert names == ["settings", "home", "signing key", "ERP", "approvals", "records", "policy", "model", "MCP servers"]
 
 
 def test_all_is_well_after_an_executed_approval(home: Path, cli: Cli, adjusted: Callable[..., str]) -> None:
