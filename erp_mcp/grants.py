@@ -118,9 +118,7 @@ class Verifier:
 
     def _claims(self, token: str) -> JsonClaims:
         try:
-            if jwt.get_unverified_header(token).get("kid") != self._key.kid:
-                raise _invalid("signed with a key that this ERP does not know")
-            return jwt.decode(
+            read = jwt.decode_complete(
                 token, self._key.key, algorithms=[self._key.algorithm], audience=self._audience, issuer=ISSUER,
                 options={"require": list(CLAIMS), "verify_exp": False, "strict_aud": True},
             )  # fmt: skip
@@ -129,6 +127,10 @@ class Verifier:
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             # PyJWT lets these through for claims and headers of a wrong type
             raise _invalid("a claim has the wrong type") from error
+        if read["header"].get("kid") != self._key.kid:
+            raise _invalid("signed with a key that this ERP does not know")
+        claims: JsonClaims = read["payload"]
+        return claims
 
 
 @dataclass(frozen=True)

@@ -64,17 +64,26 @@ class TakeBack(Effect):
     reason: str
 
 
+# Written once: SQLAlchemy takes half the time for a statement that it has seen before.
+_INSERT_MOVE = sa.insert(stock_moves)
+_MOVE_ON_HAND = (
+    sa.update(stock)
+    .where(
+        stock.c.sku == sa.bindparam("of"),
+        stock.c.warehouse == sa.bindparam("place"),
+        stock.c.version == sa.bindparam("seen"),
+    )
+    .values(on_hand_milli=stock.c.on_hand_milli + sa.bindparam("delta"), version=stock.c.version + 1)
+    .returning(stock.c.on_hand_milli, stock.c.reserved_milli, stock.c.version)
+)
+
 _StockEffect = MoveStock | Reserve | Release | TakeBack
 
 
 @apply.register
 def _move(effect: MoveStock, tx: Tx, approval_id: str) -> JsonObject:
-    changed = tx.connection.execute(
-        sa.update(stock)
-        .where(_row(effect), stock.c.version == effect.version)
-        .values(on_hand_milli=stock.c.on_hand_milli + effect.delta_milli, version=stock.c.version + 1)
-        .returning(stock.c.on_hand_milli, stock.c.reserved_milli, stock.c.version)
-    ).one_or_none()
+    values = {"of": effect.sku, "place": effect.warehouse, "seen": effect.version, "delta": effect.delta_milli}
+    changed = tx.connection.execute(_MOVE_ON_HAND, values).one_or_none()
     if changed is None:
         raise stale(f"The stock of {effect.sku} in {effect.warehouse}", effect.version)
     _record(tx, effect, "adjustment", approval_id, on_hand_delta_milli=effect.delta_milli, reason=effect.reason)
@@ -137,8 +146,5 @@ def _row(effect: _StockEffect) -> sa.ColumnElement[bool]:
 
 
 def _record(tx: Tx, effect: _StockEffect, kind: str, approval_id: str, **values: Any) -> None:
-    tx.connection.execute(
-        sa.insert(stock_moves).values(
-            sku=effect.sku, warehouse=effect.warehouse, kind=kind, approval_id=approval_id, at=tx.now, **values
-        )
-    )
+    named = {"sku": effect.sku, "warehouse": effect.warehouse, "kind": kind, "approval_id": approval_id, "at": tx.now}
+    tx.connection.execute(_INSERT_MOVE, named | values)
