@@ -32,12 +32,12 @@ async def leased(services: Services, thread_id: str) -> AsyncIterator[None]:
         with suppress(asyncio.CancelledError):
             await renewing
         point("agent.done")
-        await services.off_loop(services.leases.give_back, thread_id, owner)
+        await services.jot_down(services.leases.give_back, thread_id, owner)
 
 
 async def _take(services: Services, thread_id: str, owner: str) -> None:
     waited, wait = 0.0, FIRST_WAIT_SECONDS
-    while not await services.off_loop(services.leases.take, thread_id, owner):
+    while not await services.jot_down(services.leases.take, thread_id, owner):
         if waited > PATIENCE_SECONDS:
             raise CountersignError(
                 "thread_busy", f"Thread {thread_id} is being worked on by another run.", "Try again in a moment."
@@ -49,4 +49,4 @@ async def _take(services: Services, thread_id: str, owner: str) -> None:
 async def _renew(services: Services, thread_id: str, owner: str) -> None:
     while True:
         await asyncio.sleep(LIFETIME.total_seconds() / 3)
-        await services.off_loop(services.leases.take, thread_id, owner)
+        await services.jot_down(services.leases.take, thread_id, owner)

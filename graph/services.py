@@ -76,6 +76,10 @@ class Services:
             return function(*arguments, **named)
         return await self.off_loop(function, *arguments, **named)
 
+    async def jot_down(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        """Writes what needs no flush to the disk (a lease, a recorded outcome): as quick as a look-up, done as one."""
+        return await self.look_up(function, *arguments, **named)
+
     async def off_loop(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """Runs a blocking call of the ledger in its own thread."""
         loop = asyncio.get_running_loop()

@@ -255,7 +255,7 @@ class Agent:
         ready = [group for name, group in groups.items() if name not in open_messages]  # of an open group none may run
         for group in ready:
             left = await carry_out_together(group, self.services)
-            await self.services.off_loop(self.services.ledger.settle, [one.for_ledger() for one in left])
+            await self.services.jot_down(self.services.ledger.settle, [one.for_ledger() for one in left])
         return await self._rows(thread_id) if ready else rows
 
     async def _rows(self, thread_id: str) -> list[ApprovalRow]:
