@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from tests.bench.comparisons import COMPARISONS
 from tests.bench.harness import Comparison, Figure, figures, side_by_side
+from tests.bench.reads import NAME as READS
+from tests.bench.reads_report import run_reads
 
 
 async def run(comparison: Comparison, rounds: int) -> list[Figure]:
@@ -50,20 +53,24 @@ def show(console: Console, comparison: Comparison, rows: Sequence[Figure]) -> No
 def main() -> None:
     """Measure what was asked for, all of it by default, and print tables or one JSON object."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(c.name for c in COMPARISONS)}")
+    known = [*(c.name for c in COMPARISONS), READS]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
     parser.add_argument("--rounds", type=int, default=0, help="measured turns of each; default: the comparison's own")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args()
-    unknown = set(asked.names) - {c.name for c in COMPARISONS}
+    unknown = set(asked.names) - set(known)
     if unknown:
         parser.error(f"no comparison is named {', '.join(sorted(unknown))}")
-    console, results = Console(), {}
+    console = Console()
+    results: dict[str, Any] = {}
     for comparison in COMPARISONS:
         if not asked.names or comparison.name in asked.names:
             rows = asyncio.run(run(comparison, asked.rounds or comparison.rounds))
             results[comparison.name] = [vars(row) | {"kept": row.kept} for row in rows]
             if not asked.json:
                 show(console, comparison, rows)
+    if not asked.names or READS in asked.names:
+        results[READS] = run_reads(None if asked.json else console)
     if asked.json:
         print(json.dumps(results, indent=2))
 
