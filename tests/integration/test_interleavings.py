@@ -44,7 +44,7 @@ from tests.integration.shop_model import CUSTOMERS, PRICES, STOCK, TIERS, Planne
 from tests.integration.small_erp import Host, open_host, verifier
 from tests.integration.writing import ship
 
-EXAMPLES: Final = {"sqlite": 12, "postgresql": 5}
+EXAMPLES: Final = {"sqlite": 15, "postgresql": 6}
 STEPS: Final = 100
 ANY: Final = 5
 
@@ -70,7 +70,12 @@ def wish(tool: str, *, optional: JsonObject | None = None, **arguments: Any) -> 
 
 wishes = st.one_of(
     wish("create_order", customer=st.sampled_from(CUSTOMERS), lines=some_lines, warehouse=places),
-    wish("update_order", at=position, optional={"lines": some_lines, "note": st.sampled_from(["", "ring"])}),
+    wish(
+        "update_order",
+        at=position,
+        keep=st.booleans(),  # the lines that there are, with those to be added to them
+        optional={"lines": some_lines, "note": st.sampled_from(["", "ring"])},
+    ),
     wish("cancel_order", at=position, reason="mistake"),
     wish("adjust_stock", sku=skus, delta=st.sampled_from(["-9", "-2", "1", "5"]), warehouse=places, reason="count"),
     wish(
@@ -118,8 +123,10 @@ class Writes(RuleBasedStateMachine):
     @initialize()
     def some_orders(self) -> None:
         """Three open ones and two that have left."""
-        for sku, quantity in (("A", 12), ("B", 3), ("A", 3), ("B", 2), ("C", 1)):
-            ordered = {"customer": "ANNA", "lines": [{"sku": sku, "quantity": str(quantity)}]}
+        for apples, flour in ((12, 1), (2, 3), (3, 2), (1, 2), (11, 1)):
+            quantities = {"A": apples, "B": flour}
+            lines = [{"sku": sku, "quantity": str(quantity)} for sku, quantity in quantities.items()]
+            ordered = {"customer": "ANNA", "lines": lines}
             self.look(BatchCall(tool="create_order", arguments=ordered), now=True)
         for at in (2, 3):
             self.goods_leave(at, "completed")
@@ -202,13 +209,13 @@ class Writes(RuleBasedStateMachine):
         if "at" not in arguments:
             return BatchCall(tool=tool, arguments=arguments)
         number = self.number(arguments["at"], "completed" if tool == "request_return" else "confirmed")
-        rest = {name: value for name, value in arguments.items() if name != "at"}
-        lines = arguments.get("lines")
-        if isinstance(lines, str):
-            bought = self.shop.orders[number].quantities()
-            rest["lines"] = [
-                {"sku": sku, "quantity": str(had) if lines == "all" else "1"} for sku, had in bought.items()
-            ]
+        rest = {name: value for name, value in arguments.items() if name not in ("at", "keep")}
+        bought = self.shop.orders[number].quantities()
+        whole = [{"sku": sku, "quantity": str(had)} for sku, had in bought.items()]
+        if rest.get("lines") in ("all", "one of each"):
+            rest["lines"] = whole if rest["lines"] == "all" else [each | {"quantity": "1"} for each in whole]
+        elif arguments.get("keep") and "lines" in rest:
+            rest["lines"] = [*whole, *rest["lines"]]
         return BatchCall(tool=tool, arguments=rest | {"order_id": number})
 
     def look(self, *wanted: BatchCall, now: bool) -> None:
