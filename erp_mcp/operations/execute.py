@@ -172,17 +172,18 @@ def _execute(tx: Tx, call: _Call, presented: Presented) -> WriteAnswer:
     return WriteAnswer(status="executed", receipt=receipt)
 
 
+_DONE = sa.select(operations).where(
+    sa.or_(operations.c.approval_id == sa.bindparam("approval"), operations.c.call == sa.bindparam("this_call"))
+)
+
+
 def _already_done(tx: Tx, call: _Call, grant: Grant) -> Receipt | None:
     """The receipt of this approval, or of another approval of the same tool call.
 
     Raises:
         ErpError: ``grant_mismatch`` where what was done then is not what is asked for now.
     """
-    rows = tx.connection.execute(
-        sa.select(operations).where(
-            sa.or_(operations.c.approval_id == grant.approval_id, operations.c.call == grant.call)
-        )
-    ).all()
+    rows = tx.connection.execute(_DONE, {"approval": grant.approval_id, "this_call": grant.call}).all()
     if not rows:
         return None
     row = next((r for r in rows if r.approval_id == grant.approval_id), rows[0])
