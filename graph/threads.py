@@ -264,7 +264,8 @@ class Agent:
     async def _look(self, thread_id: str) -> Place:
         snapshot = await self.graph.aget_state(_config(thread_id))
         interrupts = snapshot.interrupts
-        return Place(snapshot.values.get("messages", []), interrupts[0] if interrupts else None, bool(snapshot.next))
+        # Not snapshot.next: it leaves out a node that ended, where the crash came before the step's own checkpoint.
+        return Place(snapshot.values.get("messages", []), interrupts[0] if interrupts else None, bool(snapshot.tasks))
 
     async def _invoke(self, thread_id: str, what: Any) -> Place:
         try:
