@@ -31,7 +31,7 @@ async def model(state: State, turn: Turn) -> dict[str, Any]:
             return {"step": _next_step(asked, services)}
         if (waiting := await _unsettled(state, asked, turn)) is not None:
             return waiting
-    elif asked is not None and asked.name == CALL_TOOL and not isinstance(messages[-1], HumanMessage):
+    elif asked is not None and asked.name == CALL_TOOL and not _spoken_since(messages, asked):
         return {"step": "done"}
     withdrawn: list[AnyMessage] = [result_message(asked, call, WITHDRAWN) for call in calls] if asked else []
     view = whole_view([*messages, *withdrawn])
@@ -42,6 +42,11 @@ async def model(state: State, turn: Turn) -> dict[str, Any]:
         "messages": [*withdrawn, answer, *refused],
         "step": _next_step(answer, services) if answer.tool_calls else "done",
     }
+
+
+def _spoken_since(messages: list[AnyMessage], asked: AIMessage) -> bool:
+    """Whether a person said something after this message; results of its calls may stand behind their words."""
+    return any(isinstance(message, HumanMessage) for message in messages[messages.index(asked) + 1 :])
 
 
 def _next_step(message: AIMessage, services: Services) -> str:

@@ -138,3 +138,16 @@ async def test_a_chat_uis_message_after_a_decision_carries_it_out_first(
     assert len(effects(settings)) == 1
     (told,) = heard(script.given[-1], "cancel_order")
     assert told["outcome"] == "executed"
+
+
+@pytest.mark.guarantee("A6", "never-silent")
+async def test_a_message_that_meets_a_decision_on_a_called_tool_is_answered(
+    scripted: Agent, script: Script, settings: Settings
+) -> None:
+    """The result comes in behind the user's words, and these are answered all the same."""
+    asked = await scripted.call(*cancel(OPEN), requested_by="nancy")
+    await decide(scripted.services, [approve(asked.pending[0], by="andrew")], by="andrew")
+    script.replies[:] = [AIMessage("cancelled, as you see")]
+    said: Input = {"messages": [HumanMessage("and now?")]}
+    after = await scripted.graph.ainvoke(said, config(asked.thread_id))
+    assert (str(after["messages"][-1].text), len(effects(settings))) == ("cancelled, as you see", 1)
