@@ -14,11 +14,15 @@ import sqlalchemy as sa
 
 from checkpoints.records import ApprovalRow
 from checkpoints.statements import all_rows
-from checkpoints.tables import entries
+from checkpoints.tables import entries, signatures
 
 START: Final = "0" * 64
 """What the first entry follows."""
 
+SIGNED_BY: Final = "signed by "
+"""How the event of a signature begins that did not suffice yet; the last one's event is the approval."""
+
+_SIGNATURES = sa.select(signatures.c.approval_id, signatures.c.signed_by, signatures.c.digest)
 _LAST = sa.select(entries.c.seq, entries.c.hash).order_by(entries.c.seq.desc()).limit(1)
 _APPEND = sa.insert(entries)
 
@@ -57,6 +61,7 @@ def _plain(value: Any) -> str:
 def problems(connection: sa.Connection) -> Iterator[str]:
     """What does not fit, one line each; nothing where ledger and chain are whole."""
     newest: dict[str, str] = {}
+    signed: dict[str, set[str]] = {}
     seq, previous = 0, START
     for entry in connection.execute(sa.select(entries).order_by(entries.c.seq)).mappings():
         if entry["seq"] != seq + 1:
@@ -67,11 +72,34 @@ def problems(connection: sa.Connection) -> Iterator[str]:
             yield f"entry {entry['seq']} ({entry['approval_id']}, {entry['event']}) was changed"
         seq, previous = entry["seq"], entry["hash"]
         newest[entry["approval_id"]] = entry["row_hash"]
+        if entry["event"].startswith(SIGNED_BY):
+            signed.setdefault(entry["approval_id"], set()).add(entry["event"].removeprefix(SIGNED_BY))
+    known_signatures = _signatures(connection)
     for row in all_rows(connection):
         known = newest.pop(row.id, None)
         if known is None:
             yield f"approval {row.id} was added behind the ledger's back"
         elif known != row_hash(row):
             yield f"approval {row.id} was changed behind the ledger's back"
+        if not _signed_as_told(row, known_signatures.pop(row.id, {}), signed.get(row.id, set())):
+            yield f"the signatures of approval {row.id} are not those that the ledger recorded"
     for gone in newest:
         yield f"approval {gone} was removed from the ledger"
+
+
+def _signatures(connection: sa.Connection) -> dict[str, dict[str, str]]:
+    """Who signed each approval, and which digest."""
+    found: dict[str, dict[str, str]] = {}
+    for approval_id, name, digest in connection.execute(_SIGNATURES):
+        found.setdefault(approval_id, {})[name] = digest
+    return found
+
+
+def _signed_as_told(row: ApprovalRow, signatures: dict[str, str], told: set[str]) -> bool:
+    """Whether the signatures are those of the entries and, where the last of them approved it, of ``decided_by``."""
+    if any(digest != row.digest for digest in signatures.values()):
+        return False
+    names = set(signatures)
+    if row.decided_by is None or row.status in {"pending", "rejected", "expired", "superseded"}:
+        return names == told
+    return told <= names and any(row.decided_by == ", ".join([*sorted(names - {last}), last]) for last in names)
