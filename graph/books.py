@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import sqlalchemy as sa
 from checkpoints.database import database_url, sqlite_path
 from checkpoints.database import migrate as migrate_checkpoints
 from checkpoints.ledger import Ledger
+from erp_mcp.errors import ErpError
 from erp_mcp.importers.report import ImportReport, Progress, RowListener
 from erp_mcp.queries.lookup import find_order
 from erp_mcp.queries.operations import OperationRow, list_operations
@@ -24,6 +26,7 @@ from erp_mcp.store.engine import Store, create_database, open_store
 from graph.audit import AuditEntry, Operation, audit_entries, touches
 from graph.errors import CountersignError
 from graph.origin import is_external
+from graph.run import Approval
 from graph.settings import Settings
 
 if TYPE_CHECKING:
@@ -192,6 +195,27 @@ def verify_records(settings: Settings) -> list[str]:
     return found + [
         f"ledger: {name} is {refused[name]}, but the ERP has executed it" for name in sorted(done & refused.keys())
     ]
+
+
+def why_gone(approval: Approval) -> str | None:
+    """Why this release cannot carry an approval out, as far as the tool's name tells; quick enough for lists."""
+    skill = Path(str(files("erp_mcp"))) / "skills" / approval.tool
+    is_known = skill.is_dir() or is_external(approval.preview.model_dump())
+    return None if is_known else f"There is no tool {approval.tool!r} any more."
+
+
+def why_unfit(approval: Approval) -> str | None:
+    """The same by the tool's arguments too; it loads the tools."""
+    from erp_mcp.registry import load_registry
+
+    gone = why_gone(approval)
+    if gone is not None or is_external(approval.preview.model_dump()):
+        return gone
+    try:
+        load_registry().tool(approval.tool).parse(approval.args)
+    except ErpError as error:
+        return error.message
+    return None
 
 
 def broken_invariants(settings: Settings) -> list[str]:

@@ -158,6 +158,14 @@ class Bridge:
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
+    def why_not(self, tool: str, arguments: Json) -> str | None:
+        """Why a call fits no tool that there is now; None where it does."""
+        try:
+            self.check(tool, arguments)
+        except ErpError as error:
+            return error.message
+        return None
+
     async def read(self, tool: str, arguments: Json) -> Json:
         """Calls a read tool.
 

@@ -120,9 +120,14 @@ async def carry_out_together(rows: Sequence[ApprovalRow], services: Services) ->
 
 async def _refused(row: ApprovalRow, services: Services) -> Settlement | None:
     """The right of everybody who signed is looked at once more, at the moment of signing; lacking that, it is asked
-    again, of those who may decide now."""
+    again, of those who may decide now. What another release's tool was signed for fits none of this one's."""
     if await services.look_up(services.ledger.is_paused):
         raise PausedError
+    why = None if is_external(row.preview) else services.bridge.why_not(row.tool, row.arguments)
+    if why is not None:
+        message = f"{row.tool} is no longer the tool that was approved: {why}"
+        body = {"type": "schema_changed", "code": "schema_changed", "message": message, "hint": "Ask for it anew."}
+        return Settlement(row, "stale", body)
     policy = await services.policy_now()
     rights: Rights = await services.look_up(rights_of, policy, services.ledger, row)
     signatures = await services.look_up(services.ledger.signatures, [row.id])

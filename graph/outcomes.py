@@ -41,7 +41,7 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
     if row.status == "unknown":
         return renamed(decided, "unknown", (row.outcome or {}).get("message", "Whether it was done is not known."))
     if row.status == "stale" and (row.outcome or {}).get("type") == "schema_changed":
-        return renamed(decided, "schema_changed", f"{(row.outcome or {}).get('message', '')} {_stale_note(row, rows)}")
+        return renamed(decided, "schema_changed", f"{(row.outcome or {}).get('message', '')} {_what_now(row, rows)}")
     if row.status == "stale":
         return renamed(decided, "stale", _stale_note(row, rows))
     if row.status == "failed":
@@ -51,6 +51,11 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
     if _others_open(row, rows):
         return renamed(decided, "recorded", f"Recorded; {_others_open(row, rows)} of the same message still wait.")
     return decided
+
+
+def _what_now(row: ApprovalRow, rows: Mapping[str, ApprovalRow]) -> str:
+    fresh = [other.id for other in rows.values() if other.supersedes == row.id]
+    return f"Nothing was done. {f'The fresh preview {fresh[0]} waits.' if fresh else 'Ask for it anew.'}"
 
 
 def _stale_note(row: ApprovalRow, rows: Mapping[str, ApprovalRow]) -> str:

@@ -1,7 +1,7 @@
 """What the public surface hands out: a Run, its approvals and its receipts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -82,6 +82,21 @@ class Approval:
         from graph.render import card_html, markdown
 
         return {"text/plain": markdown(self.preview, notes=self.notes), "text/html": card_html(self)}
+
+
+def with_remarks(approvals: Iterable[Approval], why_not: Callable[[Approval], str | None]) -> list[Approval]:
+    """The same approvals; those that outlived their tool stay, with a note that says so and what to do.
+
+    Args:
+        approvals: to be shown.
+        why_not: why an approval's call fits no tool of this release; None where it does.
+    """
+    found = []
+    for approval in approvals:
+        why = why_not(approval) if approval.status == "pending" else None
+        note = f"It cannot be carried out any more: {why} Reject it, and ask for it anew."
+        found.append(approval if why is None else replace(approval, notes=(*approval.notes, note)))
+    return found
 
 
 @dataclass(frozen=True)

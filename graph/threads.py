@@ -23,7 +23,7 @@ from graph.outcomes import after_run
 from graph.report import Place, make_run
 from graph.request import shown_ids
 from graph.rights import waiting_for
-from graph.run import Approval, Run
+from graph.run import Approval, Run, with_remarks
 from graph.services import Services
 
 _TAKE_NOTE = frozenset({"expired", "schema_changed"})
@@ -135,7 +135,11 @@ class Agent:
         else:
             policy = await services.policy_now()
             rows = await services.look_up(waiting_for, policy, services.ledger, for_approver, limit=limit)
-        return [Approval.of(row) for row in rows]
+        bridge = services.bridge
+        return with_remarks(
+            [Approval.of(row) for row in rows],
+            lambda one: None if bridge.is_external(one.tool) else bridge.why_not(one.tool, one.args),
+        )
 
     async def recover(self) -> list[Run]:
         """Continues every thread that a crash or an expiry left in the middle. Safe to call at any time.

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from checkpoints.ledger import Ledger
 from checkpoints.reading import InboxFilter
 from checkpoints.records import ApprovalRow
-from graph.books import open_ledger, read_audit, verify_records
+from graph.books import open_ledger, read_audit, verify_records, why_gone, why_unfit
 from graph.cli import screen, views
 from graph.cli.arguments import find_approval, place_of, read_amount, read_since
 from graph.cli.failures import Exit, plainly
@@ -18,7 +18,7 @@ from graph.cli.options import Approved, AsJson
 from graph.policy import Terms
 from graph.render import difference
 from graph.rights import open_policy, policy_now, waiting_for
-from graph.run import Approval
+from graph.run import Approval, with_remarks
 from graph.settings import Settings, load_settings
 
 
@@ -50,7 +50,7 @@ def pending(
         else:
             policy = policy_now(open_policy(settings.policy))
             rows = waiting_for(policy, ledger, person, limit=limit + 1, after=behind, only=only)
-    approvals = [Approval.of(row) for row in rows[:limit]]
+    approvals = with_remarks([Approval.of(row) for row in rows[:limit]], why_gone)
     if as_json:
         screen.say_json([approval.as_json() for approval in approvals])
     elif approvals:
@@ -88,7 +88,12 @@ def whole_view(ledger: Ledger, row: ApprovalRow, zone: ZoneInfo) -> RenderableTy
         row: the approval.
         zone: for times.
     """
-    return views.approval_view(Approval.of(row), _moved(ledger, row), Terms.from_json(row.policy).in_words(), zone)
+    return views.approval_view(_remarked(row), _moved(ledger, row), Terms.from_json(row.policy).in_words(), zone)
+
+
+def _remarked(row: ApprovalRow) -> Approval:
+    (approval,) = with_remarks([Approval.of(row)], why_unfit)
+    return approval
 
 
 def _moved(ledger: Ledger, row: ApprovalRow) -> list[str]:
@@ -101,7 +106,7 @@ def _whole_json(ledger: Ledger, row: ApprovalRow) -> dict[str, Any]:
         "request": row.request, "outcome": row.outcome, "policy": row.policy, "assurance": row.assurance,
         "decided_at": row.decided_at.isoformat() if row.decided_at else None, "difference": _moved(ledger, row),
     }  # fmt: skip
-    return Approval.of(row).as_json() | more
+    return _remarked(row).as_json() | more
 
 
 @plainly

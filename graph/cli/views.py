@@ -49,6 +49,7 @@ def approval_view(approval: Approval, difference: Sequence[str], policy: str, zo
         shown(approval.preview.summary, "bold"),
         "",
         _pairs(_facts(approval, policy, zone)),
+        *(shown(f"\nNote: {note}", "bold yellow") for note in approval.notes),
         *_difference(difference),
         preview_view(approval.preview),
     )
@@ -123,7 +124,9 @@ def inbox_view(approvals: Sequence[Approval], now: datetime, zone: ZoneInfo) -> 
     table.add_column("age", no_wrap=True, overflow="fold")
     table.add_column("expires", no_wrap=True, overflow="fold")
     for one in approvals:
-        what = Text.assemble(shown(one.tool, "bold"), "\n", shown(one.preview.summary))
+        what = Text.assemble(shown(one.tool, "bold"), "\n", shown(one.preview.summary), *(
+            shown(f"\n⚠ {note}", "yellow") for note in one.notes
+        ))  # fmt: skip
         age, expires = age_text(now - one.created_at), f"{one.expires_at.astimezone(zone):%Y-%m-%d}"
         table.add_row(shown(one.approval_id), what, shown(one.requested_by), age, expires)
     return table
