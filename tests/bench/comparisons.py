@@ -1,6 +1,6 @@
 """What `make bench` compares. A new comparison is one entry here and a module with its cycles."""
 
-from tests.bench import baseline_langchain, ours
+from tests.bench import baseline_langchain, inbox, ours
 from tests.bench.harness import Comparison, Contestant
 
 COMPARISONS = (
@@ -19,5 +19,17 @@ COMPARISONS = (
         others=((Contestant("server and client per call", ours.server_per_call), 0.2),),
         rounds=50,
         warmup=5,
+    ),
+    Comparison(
+        name="inbox",
+        ours=Contestant("first page, 100,000 approvals wait", inbox.first_page(inbox.MANY)),
+        others=((Contestant("first page, 100 wait", inbox.first_page(inbox.FEW)), 1.5),),
+        rounds=60,
+    ),
+    Comparison(
+        name="decision",
+        ours=Contestant("approve one, 100,000 wait", inbox.decision(inbox.MANY)),
+        others=((Contestant("approve one, 100 wait", inbox.decision(inbox.FEW)), 1.5),),
+        rounds=60,
     ),
 )
