@@ -6,23 +6,24 @@ have a chain of their own, show the effects of those.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from checkpoints.records import ApprovalRow
+from checkpoints.records import ApprovalRow, Assurance
 from checkpoints.statements import all_rows
 from checkpoints.tables import entries, signatures
 
 START: Final = "0" * 64
 """What the first entry follows."""
 
-SIGNED_BY: Final = "signed by "
-"""How the event of a signature begins that did not suffice yet; the last one's event is the approval."""
+_SIGNED: Final = re.compile(r"signed \((?P<assurance>\w+)\) by (?P<name>.*)", re.DOTALL)
+"""The event of a signature that did not suffice yet; the last one's event is the approval."""
 
-_SIGNATURES = sa.select(signatures.c.approval_id, signatures.c.signed_by, signatures.c.digest)
+_SIGNATURES = sa.select(signatures)
 _LAST = sa.select(entries.c.seq, entries.c.hash).order_by(entries.c.seq.desc()).limit(1)
 _APPEND = sa.insert(entries)
 
@@ -35,6 +36,11 @@ def append(connection: sa.Connection, event: str, row: ApprovalRow, at: datetime
         "seq": seq, "approval_id": row.id, "event": event, "at": at, "row_hash": row_hash(row), "previous": previous,
     }  # fmt: skip
     connection.execute(_APPEND, entry | {"hash": entry_hash(entry)})
+
+
+def signed(by: str, assurance: Assurance) -> str:
+    """The event of a signature that others have to follow."""
+    return f"signed ({assurance}) by {by}"
 
 
 def row_hash(row: ApprovalRow) -> str:
@@ -61,7 +67,7 @@ def _plain(value: Any) -> str:
 def problems(connection: sa.Connection) -> Iterator[str]:
     """What does not fit, one line each; nothing where ledger and chain are whole."""
     newest: dict[str, str] = {}
-    signed: dict[str, set[str]] = {}
+    told: dict[str, dict[str, _Signature]] = {}
     seq, previous = 0, START
     for entry in connection.execute(sa.select(entries).order_by(entries.c.seq)).mappings():
         if entry["seq"] != seq + 1:
@@ -72,34 +78,42 @@ def problems(connection: sa.Connection) -> Iterator[str]:
             yield f"entry {entry['seq']} ({entry['approval_id']}, {entry['event']}) was changed"
         seq, previous = entry["seq"], entry["hash"]
         newest[entry["approval_id"]] = entry["row_hash"]
-        if entry["event"].startswith(SIGNED_BY):
-            signed.setdefault(entry["approval_id"], set()).add(entry["event"].removeprefix(SIGNED_BY))
-    known_signatures = _signatures(connection)
+        if signature := _SIGNED.fullmatch(entry["event"]):
+            of_it = told.setdefault(entry["approval_id"], {})
+            of_it[signature["name"]] = signature["assurance"], entry["at"]
+    found = _signatures(connection)
     for row in all_rows(connection):
         known = newest.pop(row.id, None)
         if known is None:
             yield f"approval {row.id} was added behind the ledger's back"
         elif known != row_hash(row):
             yield f"approval {row.id} was changed behind the ledger's back"
-        if not _signed_as_told(row, known_signatures.pop(row.id, {}), signed.get(row.id, set())):
+        if not _signed_as_told(row, found.pop(row.id, []), told.get(row.id, {})):
             yield f"the signatures of approval {row.id} are not those that the ledger recorded"
     for gone in newest:
         yield f"approval {gone} was removed from the ledger"
 
 
-def _signatures(connection: sa.Connection) -> dict[str, dict[str, str]]:
-    """Who signed each approval, and which digest."""
-    found: dict[str, dict[str, str]] = {}
-    for approval_id, name, digest in connection.execute(_SIGNATURES):
-        found.setdefault(approval_id, {})[name] = digest
+_Signature = tuple[str | None, datetime | None]
+"""How surely the one who signed is known, and when they did."""
+
+
+def _signatures(connection: sa.Connection) -> dict[str, list[sa.Row[Any]]]:
+    found: dict[str, list[sa.Row[Any]]] = {}
+    for signature in connection.execute(_SIGNATURES):
+        found.setdefault(signature.approval_id, []).append(signature)
     return found
 
 
-def _signed_as_told(row: ApprovalRow, signatures: dict[str, str], told: set[str]) -> bool:
+def _signed_as_told(row: ApprovalRow, signatures: list[sa.Row[Any]], told: dict[str, _Signature]) -> bool:
     """Whether the signatures are those of the entries and, where the last of them approved it, of ``decided_by``."""
-    if any(digest != row.digest for digest in signatures.values()):
+    if any(signature.digest != row.digest for signature in signatures):
         return False
-    names = set(signatures)
+    names: dict[str, _Signature] = {one.signed_by: (one.assurance, one.signed_at) for one in signatures}
     if row.decided_by is None or row.status in {"pending", "rejected", "expired", "superseded"}:
         return names == told
-    return told <= names and any(row.decided_by == ", ".join([*sorted(names - {last}), last]) for last in names)
+    return any(
+        row.decided_by == ", ".join([*sorted(names.keys() - {last}), last])
+        and names == told | {last: (row.assurance, row.decided_at)}
+        for last in names
+    )

@@ -173,7 +173,7 @@ class Ledger(LedgerReads):
         everybody = signed | {by: assurance}
         needs = (Need(int(row.policy.get("count", 1))),) if decision.needs is None else decision.needs
         if any(need.lacks(everybody) for need in needs):
-            chain.append(connection, f"{chain.SIGNED_BY}{by}", row, known["decided_at"])
+            chain.append(connection, chain.signed(by, assurance), row, known["decided_at"])
             return Verdict(row.id, "signed", row)
         names = known | {"decided_by": ", ".join([*sorted(everybody.keys() - {by}), by])}
         return Verdict(row.id, "approved", self._move(connection, row, "approved", **names))

@@ -165,6 +165,18 @@ class LedgerReads:
         with self._read() as connection:
             return sql.signatures_of(connection, approval_ids)
 
+    def opened_in_a_pause(self) -> list[ApprovalRow]:
+        """What waits since a pause that has ended: no rule could sign it then."""
+        with self._read(alone=False) as connection:
+            ended = [
+                approvals.c.created_at.between(pause.paused_at, pause.resumed_at)
+                for pause in all_pauses(connection)
+                if pause.resumed_at is not None
+            ]
+            return (
+                sql.rows(connection, sql.select_where(approvals.c.status == "pending", sa.or_(*ended))) if ended else []
+            )
+
     def pauses(self) -> list[Pause]:
         """Every pause that there was, oldest first."""
         with self._read() as connection:

@@ -62,14 +62,17 @@ async def carry_out(row: ApprovalRow, services: Services) -> Settlement:
         return refused
     if is_external(row.preview):
         return Settlement(row, *await send_once(row, services, may_repeat=_may_repeat(row)))
+    outlived = _outlived(row, services)
 
     async def send() -> Receipt:
+        if outlived is not None:
+            return (await services.bridge.execute_together([(Call(row.tool, row.arguments), services.sign(row))]))[0]
         return await services.bridge.execute(row.tool, row.arguments, services.sign(row))
 
     try:
         receipt = await _answered(send, row)
     except ErpError as error:
-        return _not_done(row, error)
+        return outlived or _not_done(row, error)
     return Settlement(row, "executed", receipt.model_dump())
 
 
@@ -98,13 +101,8 @@ async def carry_out_together(rows: Sequence[ApprovalRow], services: Services) ->
     if not approved:
         return settled
     if refused or any(one.status != "executed" for one in settled):
-        why = {
-            "code": "group_refused",
-            "message": "Another call of the group was not approved.",
-            "hint": "Tell the user.",
-        }
-        known = {one.row.id for one in refused}
-        return [*settled, *refused, *(Settlement(row, "failed", why) for row in approved if row.id not in known)]
+        return [*settled, *refused, *_left_out(approved, refused)]
+    outlived = [found for row in approved if (found := _outlived(row, services)) is not None]
 
     async def send() -> list[Receipt]:
         calls = [(Call(row.tool, row.arguments), services.sign(row)) for row in approved]
@@ -113,6 +111,8 @@ async def carry_out_together(rows: Sequence[ApprovalRow], services: Services) ->
     try:
         receipts = await _answered(send, approved[0])
     except ErpError as error:
+        if outlived:
+            return [*settled, *outlived, *_left_out(approved, outlived)]
         return [*settled, *(_not_done(row, error) for row in approved)]
     done = zip(approved, receipts, strict=True)
     return [*settled, *(Settlement(row, "executed", receipt.model_dump()) for row, receipt in done)]
@@ -120,14 +120,9 @@ async def carry_out_together(rows: Sequence[ApprovalRow], services: Services) ->
 
 async def _refused(row: ApprovalRow, services: Services) -> Settlement | None:
     """The right of everybody who signed is looked at once more, at the moment of signing; lacking that, it is asked
-    again, of those who may decide now. What another release's tool was signed for fits none of this one's."""
+    again, of those who may decide now."""
     if await services.look_up(services.ledger.is_paused):
         raise PausedError
-    why = None if is_external(row.preview) else services.bridge.why_not(row.tool, row.arguments)
-    if why is not None:
-        message = f"{row.tool} is no longer the tool that was approved: {why}"
-        body = {"type": "schema_changed", "code": "schema_changed", "message": message, "hint": "Ask for it anew."}
-        return Settlement(row, "stale", body)
     policy = await services.policy_now()
     rights: Rights = await services.look_up(rights_of, policy, services.ledger, row)
     signatures = await services.look_up(services.ledger.signatures, [row.id])
@@ -136,6 +131,30 @@ async def _refused(row: ApprovalRow, services: Services) -> Settlement | None:
         return None
     message = f"The policy asks for more than when {row.decided_by} approved. {why}"
     return Settlement(row, "stale", {"code": "forbidden", "message": message, "hint": "Decide the fresh approval."})
+
+
+def _outlived(row: ApprovalRow, services: Services) -> Settlement | None:
+    """What is said of a call that fits no tool of this release, unless the ERP did it before the release changed.
+
+    It is sent all the same, by ``batch``, which every release has: the ERP may hold its receipt.
+    """
+    why = services.bridge.why_not(row.tool, row.arguments)
+    if why is None:
+        return None
+    message = f"{row.tool} is no longer the tool that was approved: {why}"
+    body = {"type": "schema_changed", "code": "schema_changed", "message": message, "hint": "Ask for it anew."}
+    return Settlement(row, "stale", body)
+
+
+def _left_out(approved: Sequence[ApprovalRow], known: Sequence[Settlement]) -> list[Settlement]:
+    """The rest of a group of which a call cannot be done."""
+    why = {
+        "code": "group_refused",
+        "message": "Another call of the group was not approved.",
+        "hint": "Tell the user.",
+    }
+    settled = {one.row.id for one in known}
+    return [Settlement(row, "failed", why) for row in approved if row.id not in settled]
 
 
 def _not_done(row: ApprovalRow, error: ErpError) -> Settlement:

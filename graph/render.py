@@ -120,6 +120,9 @@ def card_html(approval: "Approval") -> str:
         f"<b>{_html(preview.summary)}</b>",
         f"<div>{_html(approval.tool)} · asked by {_html(approval.requested_by)} · {_html(approval.status)}</div>",
     ]
+    if approval.difference:
+        moved = "".join(f"<li>{html.escape(line)}</li>" for line in approval.difference)
+        parts.append(f"<div style='margin-top:.5em'><i>Changed since you looked</i></div><ul>{moved}</ul>")
     parts += [f"<div>⚠ {_html(warning)}</div>" for warning in [*approval.notes, *preview.warnings]]
     for heading, rows in sections(preview):
         if rows:

@@ -12,7 +12,7 @@ from checkpoints.records import ApprovalRow
 from graph.desk import Decided
 from graph.nodes.model import CALL_TOOL
 from graph.outcomes import whole_outcome
-from graph.run import Approval, Receipt, Run
+from graph.run import Receipt, Run, approvals_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def make_run(thread_id: str, messages: list[Any], rows: Sequence[ApprovalRow], o
     turn = _current_turn(messages)
     said = [message for message in turn if isinstance(message, AIMessage) and message.text and not message.tool_calls]
     spoken = {message.id for message in turn}
-    pending = [Approval.of(row) for row in rows if row.status == "pending"]
+    pending = approvals_of([row for row in rows if row.status == "pending"], {row.id: row for row in rows})
     done = [
         Receipt(
             row.id, row.tool, str((row.outcome or {}).get("status", row.status)), (row.outcome or {}).get("result", {})

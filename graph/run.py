@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from checkpoints.records import ApprovalRow
 from erp_mcp.contract import Preview
+from graph.render import card_html, difference, markdown
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
@@ -40,6 +41,7 @@ class Approval:
         decided_by, reason, outcome: what came of it, once something did.
         supersedes: the approval that this one asks again for.
         notes: what the agent's side adds for the approver.
+        difference: what moved since that one was shown, a line each.
     """
 
     approval_id: str
@@ -58,14 +60,22 @@ class Approval:
     outcome: Json | None = None
     supersedes: str | None = None
     notes: tuple[str, ...] = ()
+    difference: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, row: ApprovalRow) -> "Approval":
-        """The public view of a ledger row."""
+    def of(cls, row: ApprovalRow, before: ApprovalRow | None = None) -> "Approval":
+        """The public view of a ledger row.
+
+        Args:
+            row: the approval.
+            before: the one that it asks again for, where there is one.
+        """
+        preview = Preview.model_validate(row.preview)
+        moved = () if before is None else difference(Preview.model_validate(before.preview), preview)
         return cls(
-            row.id, row.thread_id, row.tool, row.arguments, row.digest, Preview.model_validate(row.preview), row.status,
+            row.id, row.thread_id, row.tool, row.arguments, row.digest, preview, row.status,
             row.requested_by, row.request, row.created_at, row.expires_at, row.decided_by, row.reason, row.outcome,
-            row.supersedes, row.notes,
+            row.supersedes, row.notes, tuple(moved),
         )  # fmt: skip
 
     def as_json(self) -> Json:
@@ -75,13 +85,21 @@ class Approval:
             "digest": self.digest, "preview": self.preview.model_dump(), "status": self.status,
             "requested_by": self.requested_by, "created_at": self.created_at.isoformat(),
             "expires_at": self.expires_at.isoformat(), "decided_by": self.decided_by, "reason": self.reason,
-            "supersedes": self.supersedes, "notes": list(self.notes),
+            "supersedes": self.supersedes, "notes": list(self.notes), "difference": list(self.difference),
         }  # fmt: skip
 
     def _repr_mimebundle_(self, **_kwargs: Any) -> Mapping[str, str]:
-        from graph.render import card_html, markdown
+        return {"text/plain": markdown(self.preview, self.difference, self.notes), "text/html": card_html(self)}
 
-        return {"text/plain": markdown(self.preview, notes=self.notes), "text/html": card_html(self)}
+
+def approvals_of(rows: Iterable[ApprovalRow], known: Mapping[str, ApprovalRow]) -> list[Approval]:
+    """The public view of ledger rows.
+
+    Args:
+        rows: the approvals.
+        known: those that they ask again for, by id; an approval whose predecessor is not there shows no difference.
+    """
+    return [Approval.of(row, known.get(row.supersedes or "")) for row in rows]
 
 
 def with_remarks(approvals: Iterable[Approval], why_not: Callable[[Approval], str | None]) -> list[Approval]:

@@ -13,7 +13,7 @@ from langgraph.types import Command, Interrupt
 from checkpoints.records import ApprovalRow, Assurance
 from graph.build import Agent as Graph
 from graph.decisions import KINDS, Answer
-from graph.desk import Decided, decide, renamed
+from graph.desk import Decided, decide, decide_by_rule, renamed
 from graph.errors import CountersignError, PausedError, PendingError
 from graph.execution import carry_out_together
 from graph.leasing import leased
@@ -23,7 +23,7 @@ from graph.outcomes import after_run
 from graph.report import Place, make_run
 from graph.request import shown_ids
 from graph.rights import waiting_for
-from graph.run import Approval, Run, with_remarks
+from graph.run import Approval, Run, approvals_of, with_remarks
 from graph.services import Services
 
 _TAKE_NOTE = frozenset({"expired", "schema_changed"})
@@ -135,9 +135,11 @@ class Agent:
         else:
             policy = await services.policy_now()
             rows = await services.look_up(waiting_for, policy, services.ledger, for_approver, limit=limit)
+        asked_again = [row.supersedes for row in rows if row.supersedes]
+        before = await services.look_up(services.ledger.get_all, asked_again) if asked_again else {}
         bridge = services.bridge
         return with_remarks(
-            [Approval.of(row) for row in rows],
+            approvals_of(rows, before),
             lambda one: None if bridge.is_external(one.tool) else bridge.why_not(one.tool, one.args),
         )
 
@@ -151,7 +153,9 @@ class Agent:
         expired = await self.services.off_loop(ledger.expire_due)
         unsettled = await self.services.look_up(ledger.unsettled_threads)
         cut_off = await self.services.off_loop(leases.left_behind)
-        threads = dict.fromkeys([*cut_off, *unsettled, *(row.thread_id for row in expired)])
+        in_a_pause = await self.services.look_up(ledger.opened_in_a_pause)
+        by_rule = [row for row in await decide_by_rule(self.services, in_a_pause) if row.status != "pending"]
+        threads = dict.fromkeys([*cut_off, *unsettled, *(row.thread_id for row in [*expired, *by_rule])])
         runs, failures = [], []
         for thread_id in threads:
             try:

@@ -17,6 +17,7 @@ from graph.decisions import Answer, Shown
 from graph.decisions import approve as approve_answer
 from graph.decisions import edit as edit_answer
 from graph.decisions import reject as reject_answer
+from graph.rights import open_policy
 from graph.run import Approval, Run
 from graph.settings import load_settings
 
@@ -65,7 +66,8 @@ def _decide(typed: str, by: str, digest: str | None, as_json: bool, answer: Call
         run = door.decide(row.thread_id, said if digest is None else replace(said, digest=digest))
     after = _row(row.id)
     tell(run, as_json)
-    return _exit_of(said, row, after or row, run)
+    person = open_policy(load_settings().policy).current().person(by)  # as the ledger knows whoever typed an alias
+    return _exit_of(replace(said, by=person), row, after or row, run)
 
 
 def _row(typed: str) -> ApprovalRow | None:

@@ -16,9 +16,8 @@ from graph.cli.arguments import find_approval, place_of, read_amount, read_since
 from graph.cli.failures import Exit, plainly
 from graph.cli.options import Approved, AsJson
 from graph.policy import Terms
-from graph.render import difference
 from graph.rights import open_policy, policy_now, waiting_for
-from graph.run import Approval, with_remarks
+from graph.run import Approval, approvals_of, with_remarks
 from graph.settings import Settings, load_settings
 
 
@@ -50,7 +49,8 @@ def pending(
         else:
             policy = policy_now(open_policy(settings.policy))
             rows = waiting_for(policy, ledger, person, limit=limit + 1, after=behind, only=only)
-    approvals = with_remarks([Approval.of(row) for row in rows[:limit]], why_gone)
+        asked_before = ledger.get_all([row.supersedes for row in rows if row.supersedes])
+    approvals = with_remarks(approvals_of(rows[:limit], asked_before), why_gone)
     if as_json:
         screen.say_json([approval.as_json() for approval in approvals])
     elif approvals:
@@ -88,25 +88,21 @@ def whole_view(ledger: Ledger, row: ApprovalRow, zone: ZoneInfo) -> RenderableTy
         row: the approval.
         zone: for times.
     """
-    return views.approval_view(_remarked(row), _moved(ledger, row), Terms.from_json(row.policy).in_words(), zone)
+    return views.approval_view(_remarked(ledger, row), Terms.from_json(row.policy).in_words(), zone)
 
 
-def _remarked(row: ApprovalRow) -> Approval:
-    (approval,) = with_remarks([Approval.of(row)], why_unfit)
-    return approval
-
-
-def _moved(ledger: Ledger, row: ApprovalRow) -> list[str]:
+def _remarked(ledger: Ledger, row: ApprovalRow) -> Approval:
     before = ledger.get(row.supersedes) if row.supersedes else None
-    return difference(None if before is None else Approval.of(before).preview, Approval.of(row).preview)
+    (approval,) = with_remarks([Approval.of(row, before)], why_unfit)
+    return approval
 
 
 def _whole_json(ledger: Ledger, row: ApprovalRow) -> dict[str, Any]:
     more = {
         "request": row.request, "outcome": row.outcome, "policy": row.policy, "assurance": row.assurance,
-        "decided_at": row.decided_at.isoformat() if row.decided_at else None, "difference": _moved(ledger, row),
+        "decided_at": row.decided_at.isoformat() if row.decided_at else None,
     }  # fmt: skip
-    return _remarked(row).as_json() | more
+    return _remarked(ledger, row).as_json() | more
 
 
 @plainly

@@ -36,12 +36,11 @@ def age_text(age: timedelta) -> str:
 # -- one approval ------------------------------------------------------------------------------------------------------
 
 
-def approval_view(approval: Approval, difference: Sequence[str], policy: str, zone: ZoneInfo) -> RenderableType:
+def approval_view(approval: Approval, policy: str, zone: ZoneInfo) -> RenderableType:
     """One approval as an approver has to see it: whole.
 
     Args:
         approval: which.
-        difference: what moved against the one that it asks again for.
         policy: what the policy asks for, in words.
         zone: for times.
     """
@@ -50,7 +49,7 @@ def approval_view(approval: Approval, difference: Sequence[str], policy: str, zo
         "",
         _pairs(_facts(approval, policy, zone)),
         *(shown(f"\nNote: {note}", "bold yellow") for note in approval.notes),
-        *_difference(difference),
+        *_difference(approval.difference),
         preview_view(approval.preview),
     )
 

@@ -11,8 +11,9 @@ import pytest
 from langgraph.graph import END, START, StateGraph
 
 from checkpoints.database import database_url
+from checkpoints.ledger import Ledger
 from checkpoints.saver import open_saver
-from erp_mcp.contract import Preview
+from erp_mcp.contract import Preview, Receipt
 from erp_mcp.errors import ErpError
 from graph import approve, edit, reject
 from graph.app import open_agent, open_services
@@ -67,6 +68,9 @@ class OlderBridge(Bridge):
             else one.model_copy(update={"tool": call.tool, "arguments": call.arguments})
             for call, one in zip(calls, planned, strict=True)
         ]
+
+    async def execute(self, tool: str, arguments: dict[str, Any], grant: str) -> Receipt:
+        return await super().execute(*self._now(tool, arguments), grant)
 
     def _now(self, tool: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         if tool != self.tool:
@@ -140,6 +144,28 @@ async def test_an_approval_in_a_node_that_was_renamed_is_answered(settings: Sett
 
 
 OTHERWISE: list[dict[str, str]] = [{"argument": "amount"}, {"tool": "correct_stock"}]
+
+
+@pytest.mark.guarantee("once")
+async def test_what_the_older_release_did_but_did_not_record_is_executed(settings: Settings) -> None:
+    """It died between the ERP's commit and its own: the newer one's tool does not fit, but the ERP has the receipt."""
+    async with older_release(settings, argument="amount") as older:
+        asked = await ask(older, argument="amount")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "settle", _dies)
+            with pytest.raises(RuntimeError, match="killed"):
+                await older.resume(asked.thread_id, approve(asked.pending[0], by="andrew"))
+    assert len(effects(settings)) == 1
+    async with open_agent(settings) as agent:
+        await agent.recover()
+        run = await agent.resume(asked.thread_id, approve(asked.pending[0], by="andrew"))
+        assert (run.outcome, len(run.receipts), len(effects(settings))) == ("already_executed", 1, 1)
+        assert [row.status for row in ledger_rows(settings)] == ["executed"]
+        await assert_thread_goes_on(agent, asked.thread_id)
+
+
+def _dies(*_args: object, **_kwargs: object) -> None:
+    raise RuntimeError("killed")
 
 
 @pytest.mark.guarantee("never-silent")

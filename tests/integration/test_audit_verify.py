@@ -116,9 +116,10 @@ async def test_any_added_row_is_found(settings: Settings, table: sa.Table) -> No
     assert any(named in problem for problem in verify_records(settings))
 
 
-@pytest.mark.parametrize("what", ["added", "removed", "renamed", "for another digest"])
+@pytest.mark.parametrize("what", ["added", "removed", "signed_by", "digest", "assurance", "signed_at"])
 async def test_a_forged_signature_is_found(settings: Settings, what: str) -> None:
-    """Who signed is part of the record: a second name under what waits for two would let it run."""
+    """Who signed, how surely known and when is part of the record: a second name under what waits for two, or a token
+    where a name was only typed, would let it run."""
     await make_history(settings)
     with behind_its_back(settings, signatures) as connection:
         row = connection.execute(sa.select(signatures)).mappings().first()
@@ -128,10 +129,8 @@ async def test_a_forged_signature_is_found(settings: Settings, what: str) -> Non
             connection.execute(sa.insert(signatures).values(dict(row) | {"signed_by": "laura"}))
         elif what == "removed":
             connection.execute(sa.delete(signatures).where(of_it))
-        elif what == "renamed":
-            connection.execute(sa.update(signatures).where(of_it).values(signed_by="laura"))
         else:
-            connection.execute(sa.update(signatures).where(of_it).values(digest="0" * 64))
+            connection.execute(sa.update(signatures).where(of_it).values({what: other(what, row[what])}))
     assert any(named in problem for problem in verify_records(settings))
 
 
@@ -150,6 +149,23 @@ async def test_records_that_were_cut_off_together_are_found_by_the_other_one(set
         ):
             connection.execute(sa.delete(table).where(key == named))
     assert verify_records(settings) == [f"ERP: operation {named} has no approval in the ledger"]
+
+
+async def test_the_first_of_two_signatures_cannot_be_made_surer(settings: Settings, tmp_path: Path) -> None:
+    """It stands in an entry of its own: a name that was only typed does not become a token's in the file."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[people.andrew]\n[people.laura]\n[[rules]]\nname = "four-eyes"\ntools = ["*"]\ncount = 2\n')
+    used = settings.model_copy(update={"policy": policy})
+    async with open_agent(used) as agent:
+        run = await agent.call(*adjust("NW-011", 1), requested_by="nancy")
+        await agent.resume(run.thread_id, approve(run.pending[0], by="laura"))
+    assert verify_records(used) == []
+    with behind_its_back(used, signatures) as connection:
+        connection.execute(sa.update(signatures).values(assurance="token"))
+    named = run.pending[0].approval_id
+    assert verify_records(used) == [
+        f"ledger: the signatures of approval {named} are not those that the ledger recorded"
+    ]
 
 
 async def test_two_peoples_signatures_are_whole(settings: Settings, tmp_path: Path) -> None:

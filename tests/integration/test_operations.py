@@ -12,6 +12,7 @@ import time_machine
 from fastmcp import Client
 
 from erp_mcp.contract import META_GRANTS, JsonObject, Preview
+from erp_mcp.errors import ErpError
 from erp_mcp.store.tables import operations, orders, products, stock_moves
 from tests.integration.small_erp import (
     OPEN,
@@ -22,8 +23,10 @@ from tests.integration.small_erp import (
     make_small_erp,
     open_host,
     preview_of,
+    run,
     send,
     stock_of,
+    verifier,
 )
 
 CANCEL: JsonObject = {"order_id": OPEN, "reason": "ordered by mistake"}
@@ -72,6 +75,32 @@ async def test_a_grant_executes_once_and_its_receipt_comes_back_ever_after(
     assert again == late == (False, {"status": "already_executed", "receipt": again[1]["receipt"]})
     assert again[1]["receipt"] == first["receipt"] | {"status": "already_executed"}
     assert everything(host.erp.store) == after
+
+
+@pytest.mark.guarantee("once", "A14")
+async def test_a_receipt_outlives_its_tool(host: Host, tmp_path: Path) -> None:
+    """What a release did under a name or an argument that the next one lacks is told by its grant, and by no other."""
+    async with Client(host.erp.server) as client:
+        shown = await preview_of(client, "adjust_stock", **ADJUST)
+        token = host.grant(shown, approval="a", call="c")
+        _, first = await ask(client, "adjust_stock", token, **ADJUST)
+        before = everything(host.erp.store)
+        gone = {"sku": "A-1", "amount": -5, "reason": "count"}
+        again = await ask(client, "adjust_stock", token, **gone)
+        assert again == (False, first | {"status": "already_executed", "receipt": again[1]["receipt"]})
+        assert again[1]["receipt"] == first["receipt"] | {"status": "already_executed"}
+        for forged in (
+            shown.model_copy(update={"digest": "0" * 64}), shown.model_copy(update={"tool": "cancel_order"}),
+        ):  # fmt: skip
+            refused, answer = await ask(client, "adjust_stock", host.grant(forged, approval="a", call="c"), **gone)
+            assert (refused, answer["error"]["code"]) == (True, "invalid_argument")
+        for other in ({"approval": "b", "call": "c"}, {"approval": "a", "call": "d"}):
+            refused, answer = await ask(client, "adjust_stock", host.grant(shown, **other), **gone)
+            assert (refused, answer["error"]["code"]) == (True, "invalid_argument")
+        assert everything(host.erp.store) == before
+    with pytest.raises(ErpError) as unknown:
+        run(host, verifier(host, tmp_path), "correct_stock", gone, token)
+    assert unknown.value.code == "unknown_tool"
 
 
 @pytest.mark.guarantee("accountable")

@@ -336,6 +336,24 @@ async def test_a_rule_that_asks_a_person_wins_over_an_automatic_one(
     assert (await say_yes(agent, run, "andrew")).outcome == "executed"
 
 
+@pytest.mark.guarantee("nothing-lost")
+async def test_what_a_rule_could_not_sign_in_a_pause_it_signs_after_it(
+    agent: Agent, put: Writing, settings: Settings
+) -> None:
+    """Recovery lets the rule sign, once, as soon as the pause is over; what a person has to sign keeps waiting."""
+    put(AUTOMATIC)
+    agent.services.ledger.pause("andrew", "stocktaking")
+    by_rule = await agent.call("check_balance", {"customer": "BERGS"}, requested_by="nancy")
+    by_person = await agent.call(*adjust("NW-011", 1), requested_by="nancy")
+    assert (by_rule.status, await agent.recover()) == ("pending", [])
+    agent.services.ledger.resume_all("andrew")
+    (run,) = await agent.recover()
+    assert (run.thread_id, run.status, len(run.receipts)) == (by_rule.thread_id, "done", 1)
+    assert [effect.approver for effect in effects(settings)] == ["policy:look"]
+    assert [one.thread_id for one in await agent.pending()] == [by_person.thread_id]
+    assert await agent.recover() == []
+
+
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 DAILY: Final = '[[rules]]\nname = "day"\ntools = ["create_order"]\nwhen = "day_total > 100"\napprovers = ["manager"]\n'

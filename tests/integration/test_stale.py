@@ -67,7 +67,11 @@ async def test_an_order_that_was_changed_meanwhile_asks_again(agent: Agent, sett
     assert fresh.approval_id in stale.note
     assert (fresh.supersedes, fresh.requested_by) == (asked.pending[0].approval_id, "nancy")
     action = await shown(agent, asked.thread_id)
-    assert f"order {OPEN} version: 1 → 2" in action["difference"]
+    moved = f"order {OPEN} version: 1 → 2"
+    assert moved in action["difference"]
+    assert moved in fresh.difference
+    assert [one.difference for one in await agent.pending()] == [fresh.difference]
+    assert moved in fresh._repr_mimebundle_()["text/html"]
     assert "Changed since you looked" in action["description"]
     done = await agent.resume(asked.thread_id, approve(fresh, by="laura"))
     assert (done.outcome, order(settings, OPEN).status) == ("executed", "cancelled")

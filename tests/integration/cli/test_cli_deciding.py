@@ -77,8 +77,23 @@ def test_an_edit_asks_again(cli: Cli, adjusted: Ask) -> None:
     assert cli("approve", approval, "--by", "andrew", "--json").json()["outcome"] == "superseded"
     assert cli("edit", approval, "--by", "andrew", "--args", changed).code == 4
     assert _on_hand(cli) == before
+    assert fresh["difference"] == cli("pending", "--json").json()[0]["difference"]
     assert cli("approve", fresh["approval_id"], "--by", "andrew").code == 0
     assert _on_hand(cli) == before + 7
+
+
+def test_whoever_types_a_login_has_decided_under_their_name(
+    cli: Cli, adjusted: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger has the person, and the exit code is that of a decision that counts."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[people.andrew]\nlogins = ["andrew@example.com"]\n')
+    monkeypatch.setenv("COUNTERSIGN_POLICY", str(policy))
+    changed = '{"sku": "NW-011", "delta": 7, "reason": "recount"}'
+    done = cli("edit", adjusted(), "--by", "andrew@example.com", "--args", changed, "--json")
+    assert (done.code, done.json()["outcome"]) == (3, "superseded")
+    refused = cli("reject", done.json()["pending"][0]["approval_id"], "--by", "andrew@example.com", "--json")
+    assert (refused.code, refused.json()["outcome"]) == (0, "rejected")
 
 
 @pytest.mark.parametrize(
