@@ -48,9 +48,17 @@ def open_engine(url: sa.URL, *, synchronous: str = "FULL") -> sa.Engine:
     Args:
         url: from ``database_url``.
         synchronous: SQLite's pragma. FULL for the ledger; leases may lose their tail on a power cut.
+
+    Raises:
+        CheckpointError: ``checkpoints_unusable`` where PostgreSQL's driver is not installed.
     """
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, pool_pre_ping=True)
+        try:
+            return sa.create_engine(url, pool_pre_ping=True)
+        except ModuleNotFoundError as error:
+            message = f"{url.render_as_string(hide_password=True)}: the PostgreSQL driver is not installed."
+            hint = "Run: pip install 'countersign-erp[postgres]'"
+            raise CheckpointError("checkpoints_unusable", message, hint) from error
     engine = sa.create_engine(url, connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000})
 
     @event.listens_for(engine, "connect")

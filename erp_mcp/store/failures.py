@@ -45,11 +45,12 @@ def failure(code: str, url: URL, reason: str = "") -> ErpError:
 
 
 @contextmanager
-def failures_named(url: URL) -> Iterator[None]:
+def failures_named(url: URL, *, create: bool = False) -> Iterator[None]:
     """Turn the driver's operational failures into ``ErpError``; programming errors and broken constraints pass through.
 
     Args:
         url: the database, for the message.
+        create: whether a SQLite file would be made, so that its absence is not what is wrong.
     """
     try:
         yield
@@ -57,8 +58,9 @@ def failures_named(url: URL) -> Iterator[None]:
         code = _code_of(error)
         if code is None:
             raise
-        if code == "database_missing" and url.get_backend_name() == "sqlite" and Path(url.database or "").exists():
-            code = "database_unusable"  # SQLite says the same of a folder and of a file that it may not open
+        is_file = url.get_backend_name() == "sqlite"
+        if code == "database_missing" and is_file and (create or Path(url.database or "").exists()):
+            code = "database_unusable"  # SQLite says the same of a folder and of a file that it may not open or make
         raise failure(code, url, _first_line(error) if code == "database_unusable" else "") from error
 
 

@@ -78,7 +78,7 @@ def migrate(url: str) -> None:
 def _writing(url: URL, *, create: bool) -> Iterator[sa.Connection]:
     engines = make_engines(url, create=create)
     try:
-        with failures_named(url):
+        with failures_named(url, create=create):
             # Looked at by a connection that only reads: the writing one would switch somebody else's file to WAL.
             with engines[0].begin() as connection:
                 if not create or sa.inspect(connection).get_table_names():

@@ -1,6 +1,7 @@
 """``init`` makes everything, harms nothing that is there, and leaves nothing half made."""
 
 import shutil
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -142,6 +143,26 @@ def test_a_file_that_is_no_database_is_named(home: Path, cli: Cli, name: str) ->
         assert done.code == 1
         assert name in done.err
     assert (home / name).read_text() == "this is a shopping list"
+
+
+def test_a_folder_that_takes_no_file_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not "missing, run init" from ``init`` itself. /proc takes nobody's file, not even root's."""
+    monkeypatch.setenv("COUNTERSIGN_HOME", "/proc")
+    done = cli("init")
+    assert (done.code, "cannot be used" in done.err, "countersign init" in done.err) == (1, True, False)
+
+
+@pytest.mark.parametrize("variable", ["COUNTERSIGN_CHECKPOINT_URL", "COUNTERSIGN_ERP_URL"])
+def test_postgresql_without_its_driver_says_what_to_install(
+    home: Path, cli: Cli, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plain installation has no driver for it."""
+    monkeypatch.setenv(variable, "postgresql+psycopg://127.0.0.1:1/none")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    done = cli("ask", "What is in order 11074?")
+    assert done.code == 1
+    assert "countersign-erp[postgres]" in done.err
+    assert "not foreseen" not in done.err
 
 
 def test_a_model_without_its_key_is_refused_before_anything_happens(
