@@ -249,9 +249,11 @@ def _place(error: Exception) -> str:
 def _result(body: bytes, *, is_error: bool) -> ToolResult:
     # An empty meta makes FastMCP send the result as it is. Without it the SDK checks every answer again with
     # jsonschema, which costs more than the query; pydantic built it, and tests check each tool against its schema.
+    # An error stands in the text alone: strict clients hold structured content to the tool's output schema even with
+    # isError, and would show their own complaint in place of the error.
     return ToolResult(
         content=[TextContent(type="text", text=body.decode())],
-        structured_content=json.loads(body),
+        structured_content=None if is_error else json.loads(body),
         meta={},
         is_error=is_error,
     )

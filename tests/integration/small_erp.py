@@ -137,7 +137,7 @@ def open_host(url: str, home: Path, **wiring: Any) -> Host:
 
 
 async def ask(client: Client[Any], tool: str, grant: object = None, **arguments: Any) -> tuple[bool, JsonObject]:
-    """Call a tool over MCP: whether it refused, and its structured answer, which is also its text."""
+    """Call a tool over MCP: whether it refused, and its answer: an error's stands in the text alone."""
     return await send(client, tool, arguments, {} if grant is None else {META_GRANT: grant})
 
 
@@ -147,10 +147,9 @@ async def send(
     """The raw request, with any ``_meta``."""
     answer = await client.session.call_tool(tool, arguments, meta=dict(meta) or None)
     (content,) = answer.content
-    structured = answer.structuredContent
-    assert structured is not None
-    assert json.loads(content.text) == structured  # type: ignore[union-attr]
-    return bool(answer.isError), structured
+    body: JsonObject = json.loads(content.text)  # type: ignore[union-attr]
+    assert answer.structuredContent == (None if answer.isError else body)
+    return bool(answer.isError), body
 
 
 async def preview_of(client: Client[Any], tool: str, **arguments: Any) -> Preview:
