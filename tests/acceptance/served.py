@@ -1,0 +1,64 @@
+"""A server of ours as a real process on a free port of this machine."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+STARTING_SECONDS: Final = 90.0
+STOPPING_SECONDS: Final = 30.0
+
+
+@contextmanager
+def serving(module: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[str]:
+    """Runs ``python -m …`` until the block ends, then stops it with SIGTERM.
+
+    Args:
+        module: the module and its arguments; ``--port`` is added.
+        environment: beside the process's own.
+        log: a file for what it prints.
+
+    Yields:
+        Its address, without a slash at the end.
+    """
+    port = free_port()
+    command = [sys.executable, "-m", *module, "--port", str(port)]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file
+        )
+    try:
+        _wait_for(port, process, log)
+        yield f"http://127.0.0.1:{port}"
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(STOPPING_SECONDS)
+        assert code in {0, -signal.SIGTERM}, f"it ended with {code}:\n{log.read_text()}"
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + STARTING_SECONDS
+    while time.monotonic() < until:
+        assert process.poll() is None, f"it ended with {process.returncode}:\n{log.read_text()}"
+        with closing(socket.socket()) as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"it does not listen on {port} after {STARTING_SECONDS:.0f} s:\n{log.read_text()}")
