@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from erp_mcp.calls import Calls, all_calls
 from erp_mcp.errors import ErpError
 from erp_mcp.grants import Verifier, load_or_create_key, load_public_key
 from erp_mcp.registry import Registry, load_registry
@@ -21,11 +22,13 @@ class Erp:
     Args:
         store: its database.
         registry: its tools.
+        calls: what is served, whichever way in.
         server: its MCP server; a host in the same process gives it to a client directly.
     """
 
     store: Store
     registry: Registry
+    calls: Calls
     server: McpServer
 
     @property
@@ -67,7 +70,8 @@ def build_erp(
     store = open_store(url, clock=clock, zone=zone)
     try:
         verifier = _verifier(store.instance_id, key_path, public_key_path, writes=writes)
-        return Erp(store, tools, build_server(store, tools, verifier, writes=writes))
+        calls = all_calls(store, tools, verifier, writes=writes)
+        return Erp(store, tools, calls, build_server(store, calls))
     except BaseException:
         store.close()
         raise

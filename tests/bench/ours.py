@@ -9,6 +9,7 @@ from pathlib import Path
 from fastmcp import Client
 
 from checkpoints.database import database_url, migrate
+from erp_mcp.calls import all_calls
 from erp_mcp.grants import Verifier
 from erp_mcp.importers.northwind import load_northwind
 from erp_mcp.registry import load_registry
@@ -71,9 +72,10 @@ async def server_per_call(folder: Path) -> AsyncIterator[Cycle]:
     nobody = Verifier(b"no grant is presented in a read ", audience="")
 
     with closing(open_store(settings.erp_database)) as store:
+        calls = all_calls(store, registry, nobody, writes=False)
 
         async def cycle() -> None:
-            async with Client(build_server(store, registry, nobody, writes=False)) as client:
+            async with Client(build_server(store, calls)) as client:
                 answer = await client.call_tool("get_order", {"order_id": ORDER})
             if (answer.structured_content or {}).get("order_id") != ORDER:
                 raise RuntimeError("another order came back")
