@@ -144,6 +144,11 @@ class LedgerReads:
         with self._read() as connection:
             return sql.rows(connection, sql.TWINS, digest=digest)
 
+    def count_waiting(self, requested_by: str) -> int:
+        """How many approvals of one requester wait for a decision."""
+        with self._read() as connection:
+            return int(connection.execute(sql.WAITING, {"requested_by": requested_by}).scalar_one())
+
     def previews_of(self, requested_by: str, *, since: datetime, until: datetime, but: str = "") -> list[Json]:
         """What one requester has got, or may still get: so that splitting an order does not slip under a limit.
 

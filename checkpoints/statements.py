@@ -42,6 +42,13 @@ OF_REQUESTER = sa.select(approvals.c.preview).where(
 )
 """What one requester got since some time, or may still get."""
 
+WAITING = (
+    sa.select(sa.func.count())
+    .select_from(approvals)
+    .where(approvals.c.status == "pending", approvals.c.requested_by == sa.bindparam("requested_by"))
+)
+"""How many approvals of one requester wait."""
+
 INSERT = sa.insert(approvals)
 SIGN = sa.insert(signatures)
 SIGN_SURER = sa.update(signatures).where(

@@ -143,6 +143,8 @@ class WriteAnswer(Wire):
     status: Literal["approval_required", "executed", "already_executed"]
     preview: Annotated[Preview | None, Field(description="present with approval_required")] = None
     receipt: Annotated[Receipt | None, Field(description="present once executed")] = None
+    approval_id: Annotated[str | None, Field(description="where the server itself keeps the approval")] = None
+    next_step: Annotated[str | None, Field(description="how to go on, where the server keeps the approval")] = None
 
 
 class BatchCall(Wire):

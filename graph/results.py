@@ -21,15 +21,16 @@ def settled_text(row: ApprovalRow) -> str:
     Args:
         row: an executed, rejected, expired, superseded or failed approval.
     """
-    return json.dumps({"outcome": row.status, "approval_id": row.id} | _said(row), ensure_ascii=False)
+    return json.dumps({"outcome": row.status, "approval_id": row.id} | said(row), ensure_ascii=False)
 
 
-def _said(row: ApprovalRow) -> Json:
+def said(row: ApprovalRow) -> Json:
+    """What came of a decided approval: a ``message``, and what belongs to it."""
     if row.status == "executed":
-        said: Json = {"message": f"Done, approved by {row.decided_by}.", "receipt": row.outcome}
+        told: Json = {"message": f"Done, approved by {row.decided_by}.", "receipt": row.outcome}
         if row.edited:
-            said |= {"message": f"Done as changed by the approver {row.decided_by}.", "arguments": row.arguments}
-        return said
+            told |= {"message": f"Done as changed by the approver {row.decided_by}.", "arguments": row.arguments}
+        return told
     if row.status == "rejected":
         return {
             "message": f"Refused by {row.decided_by}. Nothing was done. Do not try this again; tell the user.",

@@ -84,17 +84,25 @@ class Agent:
         requested_by: str | None = None,
         thread_id: str | None = None,
         supersede: bool = False,
+        name: str | None = None,
     ) -> Run:
         """One tool, no model: a read's result is in ``run.result``, a write waits for approval like any other.
+
+        Args:
+            tool, args: the call.
+            requested_by, thread_id, supersede: as for ``start``.
+            name: the same name in the same thread is the same call, which has one effect however often it is sent; a
+                call of its own if left out.
 
         Raises:
             PendingError, CountersignError: as ``start``; ``unknown_tool`` for a tool that there is not.
         """
         if self.services.bridge.risk(tool) is None:
             self.services.bridge.check(tool, {})
-        words = HumanMessage(f"call {tool}", id=_new_id())
-        call = {"name": tool, "args": args or {}, "id": f"call_{uuid.uuid4().hex}", "type": "tool_call"}
-        spoken = AIMessage("", tool_calls=[call], name=CALL_TOOL, id=_new_id())
+        named = name or uuid.uuid4().hex
+        words = HumanMessage(f"call {tool}", id=f"words_{named}")
+        call = {"name": tool, "args": args or {}, "id": f"call_{named}", "type": "tool_call"}
+        spoken = AIMessage("", tool_calls=[call], name=CALL_TOOL, id=f"asked_{named}")
         return await self._begin({"messages": [words, spoken]}, thread_id, requested_by, supersede)
 
     async def resume(self, thread_id: str, *answers: Answer, assurance: Assurance = "asserted") -> Run:
