@@ -29,6 +29,8 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
         repeated: an approval given again for what was approved already: it gets the same receipt.
     """
     row = rows.get(decided.approval_id)
+    if row is not None and row.status == "stale" and decided.outcome == "already_decided":
+        return _stale(decided, f"{decided.note} ", row, rows)  # a late click: who was first, and what to look at now
     if row is None or not (decided.recorded or repeated):
         return decided
     if decided.outcome in {"superseded", "paused"}:
@@ -40,10 +42,8 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
         return renamed(decided, "already_executed" if repeated else "executed", done)
     if row.status == "unknown":
         return renamed(decided, "unknown", (row.outcome or {}).get("message", "Whether it was done is not known."))
-    if row.status == "stale" and (row.outcome or {}).get("type") == "schema_changed":
-        return renamed(decided, "schema_changed", f"{(row.outcome or {}).get('message', '')} {_what_now(row, rows)}")
     if row.status == "stale":
-        return renamed(decided, "stale", _stale_note(row, rows))
+        return _stale(decided, "", row, rows)
     if row.status == "failed":
         why = (row.outcome or {}).get("message", "The ERP refused it.")
         was_called = (row.outcome or {}).get("answered", False)
@@ -51,6 +51,13 @@ def after_run(decided: Decided, rows: Mapping[str, ApprovalRow], repeated: bool)
     if _others_open(row, rows):
         return renamed(decided, "recorded", f"Recorded; {_others_open(row, rows)} of the same message still wait.")
     return decided
+
+
+def _stale(decided: Decided, first: str, row: ApprovalRow, rows: Mapping[str, ApprovalRow]) -> Decided:
+    if (row.outcome or {}).get("type") == "schema_changed":
+        message = (row.outcome or {}).get("message", "")
+        return renamed(decided, "schema_changed", f"{first}{message} {_what_now(row, rows)}")
+    return renamed(decided, "stale", f"{first}{_stale_note(row, rows)}")
 
 
 def _what_now(row: ApprovalRow, rows: Mapping[str, ApprovalRow]) -> str:

@@ -107,7 +107,9 @@ async def test_the_old_approval_does_not_count_for_the_fresh_preview(agent: Agen
     stale = await agent.resume(asked.thread_id, approve(old, by="andrew"))
     for answer in (approve(old, by="andrew"), approve(old, by="laura"), reject(old, by="andrew")):
         late = await agent.resume(asked.thread_id, answer)
-        assert (late.outcome, late.pending) == ("already_decided", stale.pending)
+        assert (late.outcome, late.pending) == ("stale", stale.pending)
+        assert "decided by andrew" in late.note
+        assert stale.pending[0].approval_id in late.note
     assert moves(settings, "NW-011") == [("NW-011", "adjustment", 1, 0)]
 
 
