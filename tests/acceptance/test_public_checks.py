@@ -11,7 +11,7 @@ import pytest
 from graph.books import make_books
 from graph.settings import Settings
 from tests.acceptance.public_checks import SCENARIOS, all_passed, conform, inspect
-from tests.acceptance.served import serving
+from tests.served import serving
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(900)]
 
@@ -31,8 +31,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def over_http(home: Path) -> Iterator[str]:
     """The ERP's MCP server behind HTTP: where it answers."""
-    with serving(["erp_mcp", "serve", "--http"], {"COUNTERSIGN_HOME": str(home)}, home / "http.log") as url:
-        yield f"{url}/mcp"
+    with serving(["erp_mcp", "serve", "--http"], {"COUNTERSIGN_HOME": str(home)}, home / "http.log") as server:
+        yield f"{server.url}/mcp"
 
 
 @pytest.fixture(params=["stdio", "http"])

@@ -15,6 +15,8 @@ from rich.table import Table
 
 from tests.bench.comparisons import COMPARISONS
 from tests.bench.harness import Comparison, Figure, figures, side_by_side
+from tests.bench.memory import NAME as MEMORY
+from tests.bench.memory import run_memory
 from tests.bench.reads import NAME as READS
 from tests.bench.reads_report import run_reads
 
@@ -53,7 +55,7 @@ def show(console: Console, comparison: Comparison, rows: Sequence[Figure]) -> No
 def main() -> None:
     """Measure what was asked for, all of it by default, and print tables or one JSON object."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    known = [*(c.name for c in COMPARISONS), READS]
+    known = [*(c.name for c in COMPARISONS), READS, MEMORY]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
     parser.add_argument("--rounds", type=int, default=0, help="measured turns of each; default: the comparison's own")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -71,6 +73,8 @@ def main() -> None:
                 show(console, comparison, rows)
     if not asked.names or READS in asked.names:
         results[READS] = run_reads(None if asked.json else console)
+    if not asked.names or MEMORY in asked.names:
+        results[MEMORY] = run_memory(None if asked.json else console)
     if asked.json:
         print(json.dumps(results, indent=2))
 

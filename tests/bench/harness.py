@@ -11,6 +11,9 @@ from statistics import median
 Cycle = Callable[[], Awaitable[None]]
 """One unit of work. It raises where the work was not done, so that a broken contestant cannot look fast."""
 
+Opener = Callable[[Path], AbstractAsyncContextManager[Cycle]]
+"""Given an empty folder, a context that yields the cycle."""
+
 
 @dataclass(frozen=True)
 class Contestant:
@@ -22,7 +25,7 @@ class Contestant:
     """
 
     name: str
-    open: Callable[[Path], AbstractAsyncContextManager[Cycle]]
+    open: Opener
 
 
 @dataclass(frozen=True)

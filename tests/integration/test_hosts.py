@@ -137,7 +137,7 @@ async def test_a_host_sees_its_own_requests_only(hosts: Hosts) -> None:
         with pytest.raises(ErpError) as refused:
             await hosts.look(host, wanted)
         assert (refused.value.code, refused.value.message) == (
-            "unknown_approval",
+            "approval_not_found",
             "There is no such approval among your requests.",
         )
 

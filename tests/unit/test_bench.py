@@ -8,6 +8,7 @@ import pytest
 
 from tests.bench.baseline_langchain import bare_tool, tool_over_mcp
 from tests.bench.harness import Comparison, Contestant, Cycle, figures, side_by_side
+from tests.bench.hosts import bare_client
 
 
 @asynccontextmanager
@@ -47,4 +48,11 @@ async def test_a_baseline_writes_once_in_every_cycle(
     """A cycle raises where its write did not happen exactly once, so no baseline is fast by doing nothing."""
     async with baseline(tmp_path) as cycle:
         await cycle()
+        await cycle()
+
+
+@pytest.mark.parametrize("typed", [True, False])
+async def test_a_bare_server_reads_the_order_that_is_asked_for(tmp_path: Path, typed: bool) -> None:
+    """A cycle raises where another answer comes back, so no baseline is fast by answering nothing."""
+    async with bare_client(typed=typed)(tmp_path) as cycle:
         await cycle()

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,17 +16,27 @@ STARTING_SECONDS: Final = 90.0
 STOPPING_SECONDS: Final = 30.0
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server that runs.
+
+    Args:
+        url: its address, without a slash at the end.
+        pid: its process.
+    """
+
+    url: str
+    pid: int
+
+
 @contextmanager
-def serving(module: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[str]:
+def serving(module: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[Server]:
     """Runs ``python -m …`` until the block ends, then stops it with SIGTERM.
 
     Args:
         module: the module and its arguments; ``--port`` is added.
         environment: beside the process's own.
         log: a file for what it prints.
-
-    Yields:
-        Its address, without a slash at the end.
     """
     port = free_port()
     command = [sys.executable, "-m", *module, "--port", str(port)]
@@ -35,7 +46,7 @@ def serving(module: Sequence[str], environment: Mapping[str, str], log: Path) ->
         )
     try:
         _wait_for(port, process, log)
-        yield f"http://127.0.0.1:{port}"
+        yield Server(f"http://127.0.0.1:{port}", process.pid)
         process.send_signal(signal.SIGTERM)
         code = process.wait(STOPPING_SECONDS)
         assert code in {0, -signal.SIGTERM}, f"it ended with {code}:\n{log.read_text()}"
