@@ -42,8 +42,7 @@ def sqlite_path(url: sa.URL) -> Path | None:
 
 
 def open_engine(url: sa.URL, *, synchronous: str = "FULL") -> sa.Engine:
-    """An engine whose transactions begin explicitly: with the execution option ``writes`` as the only writer, with
-    ``alone`` not at all, for what is one statement.
+    """An engine whose transactions begin explicitly: with the execution option ``writes`` as the only writer.
 
     Args:
         url: from ``database_url``.
@@ -70,20 +69,24 @@ def open_engine(url: sa.URL, *, synchronous: str = "FULL") -> sa.Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        options = connection.get_execution_options()
-        if not options.get("alone", False):  # a single statement is a transaction by itself
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes", False) else "BEGIN")
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 
 
 @contextmanager
-def said_plainly(url: sa.URL) -> Iterator[None]:
-    """Turns a driver's error into one line with what to do; nothing else passes through here changed."""
+def said_plainly(url: sa.URL, driver_error: type[Exception] = sa.exc.DBAPIError) -> Iterator[None]:
+    """Turns a driver's error into one line with what to do; nothing else passes through here changed.
+
+    Args:
+        url: of the database.
+        driver_error: what its driver raises where SQLAlchemy does not stand between.
+    """
     try:
         yield
-    except sa.exc.DBAPIError as error:
-        raise _plain(url, str(error.orig)) from error
+    except (sa.exc.DBAPIError, driver_error) as error:
+        raise _plain(url, str(getattr(error, "orig", error))) from error
 
 
 def _plain(url: sa.URL, text: str) -> CheckpointError:

@@ -4,8 +4,6 @@ the guarantee. A lease that stays behind marks a run that a crash cut off, which
 import os
 import socket
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -14,9 +12,9 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from checkpoints.database import open_engine, said_plainly
 from checkpoints.reading import Clock, utc_now
 from checkpoints.tables import leases
+from checkpoints.transactions import Prepared, Transactions
 
 LIFETIME: Final = timedelta(seconds=30)
 """How long a silent holder is believed; holders renew at a third of it."""
@@ -46,16 +44,19 @@ def _is_dead(owner: str) -> bool:
     return host == socket.gethostname() and started != "" and _started(int(pid)) != started
 
 
-_HELD = sa.select(leases).where(leases.c.thread_id == sa.bindparam("thread"))
-_TAKE = (
+_HELD = Prepared(sa.select(leases.c.owner, leases.c.expires_at).where(leases.c.thread_id == sa.bindparam("thread")))
+_ALL = Prepared(sa.select(leases.c.thread_id, leases.c.owner, leases.c.expires_at).order_by(leases.c.thread_id))
+_TAKE = Prepared(
     sa.update(leases)
     .where(leases.c.thread_id == sa.bindparam("thread"), leases.c.owner == sa.bindparam("before"))
     .values(owner=sa.bindparam("after"), expires_at=sa.bindparam("until"))
 )
-_GIVE_BACK = sa.delete(leases).where(leases.c.thread_id == sa.bindparam("thread"), leases.c.owner == sa.bindparam("by"))
+_GIVE_BACK = Prepared(
+    sa.delete(leases).where(leases.c.thread_id == sa.bindparam("thread"), leases.c.owner == sa.bindparam("by"))
+)
 _NEW = {
-    "sqlite": sqlite.insert(leases).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(leases).on_conflict_do_nothing(),
+    "sqlite": Prepared(sqlite.insert(leases).on_conflict_do_nothing()),
+    "postgresql": Prepared(postgresql.insert(leases).on_conflict_do_nothing()),
 }
 
 
@@ -68,13 +69,12 @@ class Leases:
     """
 
     def __init__(self, url: sa.URL, clock: Clock = utc_now) -> None:
-        self._url = url
         self._clock = clock
-        self._engine = open_engine(url, synchronous="NORMAL")
+        self._database = Transactions(url, synchronous="NORMAL")
 
     def close(self) -> None:
         """Gives the connections back."""
-        self._engine.dispose()
+        self._database.close()
 
     def take(self, thread_id: str, owner: str) -> bool:
         """Takes or renews the lease of a thread.
@@ -84,30 +84,25 @@ class Leases:
         """
         now = self._clock()
         row = {"thread_id": thread_id, "owner": owner, "expires_at": now + LIFETIME}
-        with self._write(alone=True) as connection:
-            if connection.execute(_NEW[connection.dialect.name], row).rowcount == 1:
+        with self._database.alone() as transaction:
+            if transaction.change(_NEW[transaction.dialect.name], row) == 1:
                 return True
-        with self._write() as connection:
-            held = connection.execute(_HELD, {"thread": thread_id}).mappings().one_or_none()
-            if held is None or (held["owner"] != owner and held["expires_at"] > now and not _is_dead(held["owner"])):
-                return False
-            values = {"thread": thread_id, "before": held["owner"], "after": owner, "until": now + LIFETIME}
-            return connection.execute(_TAKE, values).rowcount == 1
+        with self._database.writing() as transaction:
+            for holder, expires_at in transaction.rows(_HELD, {"thread": thread_id}):
+                if holder != owner and expires_at > now and not _is_dead(holder):
+                    return False
+                values = {"thread": thread_id, "before": holder, "after": owner, "until": now + LIFETIME}
+                return transaction.change(_TAKE, values) == 1
+        return False
 
     def give_back(self, thread_id: str, owner: str) -> None:
         """Ends a run that came to its end; a lease that another holds by now stays."""
-        with self._write(alone=True) as connection:
-            connection.execute(_GIVE_BACK, {"thread": thread_id, "by": owner})
+        with self._database.alone() as transaction:
+            transaction.change(_GIVE_BACK, {"thread": thread_id, "by": owner})
 
     def left_behind(self) -> list[str]:
         """Threads whose run was cut off: the lease is over, or its holder is dead."""
-        with said_plainly(self._url), self._engine.connect() as connection, connection.begin():
-            held = connection.execute(sa.select(leases).order_by(leases.c.thread_id)).mappings().all()
+        with self._database.alone() as transaction:
+            held = transaction.rows(_ALL)
         now = self._clock()
-        return [row["thread_id"] for row in held if row["expires_at"] <= now or _is_dead(row["owner"])]
-
-    @contextmanager
-    def _write(self, *, alone: bool = False) -> Iterator[sa.Connection]:
-        writing = self._engine.connect().execution_options(writes=True, alone=alone)
-        with said_plainly(self._url), writing as connection, connection.begin():
-            yield connection
+        return [thread_id for thread_id, owner, expires_at in held if expires_at <= now or _is_dead(owner)]

@@ -16,13 +16,14 @@ import sqlalchemy as sa
 
 from checkpoints import chain, pauses
 from checkpoints import statements as sql
-from checkpoints.database import open_engine, said_plainly
-from checkpoints.reading import Clock, LedgerReads, latest, utc_now
+from checkpoints.reading import Clock, LedgerReads, utc_now
 from checkpoints.records import ApprovalRow, Assurance, Decision, Json, Need, Proposal, Status, Verdict
 from checkpoints.tables import approvals
+from checkpoints.transactions import Prepared, Transaction, Transactions
 
 LEDGER_LOCK: Final = 0x436F756E  # "Coun"
 """PostgreSQL's advisory lock that gives the ledger one writer at a time, as SQLite has by itself."""
+_LOCK = Prepared(sa.select(sa.func.pg_advisory_xact_lock(LEDGER_LOCK)))
 
 AFTER_APPROVAL: Final[frozenset[Status]] = frozenset({"executed", "stale", "failed", "unknown"})
 """Where an approved row may end."""
@@ -55,12 +56,12 @@ class Ledger(LedgerReads):
     def __init__(self, url: sa.URL, clock: Clock = utc_now) -> None:
         super().__init__(url, clock)
         # What came of an approval stands in the ERP; if a power cut loses this copy, recover asks for it again.
-        self._settling = open_engine(url, synchronous="NORMAL")
+        self._settling = Transactions(url, synchronous="NORMAL")
 
     def close(self) -> None:
         """Gives the connections back."""
         super().close()
-        self._settling.dispose()
+        self._settling.close()
 
     # -- opening ---------------------------------------------------------------------------------------------------
 
@@ -74,32 +75,30 @@ class Ledger(LedgerReads):
             A row per proposal, in their order: the one found again (executed, approved, rejected, closed, or pending
             with the same digest), or a new round that supersedes what the approver saw before.
         """
-        with self._write() as connection:
-            return [self._open_one(connection, proposal) for proposal in proposals]
+        with self._write() as transaction:
+            return [self._open_one(transaction, proposal) for proposal in proposals]
 
-    def _open_one(self, connection: sa.Connection, proposal: Proposal) -> ApprovalRow:
-        row = latest(connection, [proposal.call]).get(proposal.call)
+    def _open_one(self, transaction: Transaction, proposal: Proposal) -> ApprovalRow:
+        row = sql.latest(transaction, [proposal.call]).get(proposal.call)
         if row is None:
-            return self._insert(connection, proposal, 1, None)
+            return self._insert(transaction, proposal, 1, None)
         if row.status == "pending" and not _same(row, proposal):
-            self._move(connection, row, "superseded", settled_at=self.clock())
+            self._move(transaction, row, "superseded", settled_at=self.clock())
         elif row.status == "approved" and row.proposed != proposal.proposed:
-            self._move(connection, row, "stale", settled_at=self.clock())
+            self._move(transaction, row, "stale", settled_at=self.clock())
         elif row.status != "stale":
             return row
-        return self._insert(connection, proposal, row.round + 1, row.id)
+        return self._insert(transaction, proposal, row.round + 1, row.id)
 
-    def _insert(
-        self, connection: sa.Connection, proposal: Proposal, round_: int, supersedes: str | None
-    ) -> ApprovalRow:
+    def _insert(self, transaction: Transaction, proposal: Proposal, round_: int, supersedes: str | None) -> ApprovalRow:
         row = ApprovalRow(
             **{name: getattr(proposal, name) for name in _PROPOSAL_FIELDS},
             id=approval_id_of(proposal.call, round_), round=round_, status="pending", created_at=self.clock(),
             decided_by=None, assurance=None, decided_at=None, reason=None, settled_at=None, outcome=None,
             supersedes=supersedes,
         )  # fmt: skip
-        connection.execute(sql.INSERT, {name: getattr(row, name) for name in _ROW_FIELDS})
-        chain.append(connection, "opened", row, row.created_at)
+        transaction.change(sql.INSERT, {name: getattr(row, name) for name in _ROW_FIELDS})
+        chain.append(transaction, "opened", row, row.created_at)
         return row
 
     # -- deciding --------------------------------------------------------------------------------------------------
@@ -118,32 +117,34 @@ class Ledger(LedgerReads):
         Returns:
             A verdict per decision, in their order.
         """
-        with self._write() as connection:
-            return [self._decide_one(connection, decision, by, assurance, thread_id) for decision in decisions]
+        with self._write() as transaction:
+            return [self._decide_one(transaction, decision, by, assurance, thread_id) for decision in decisions]
 
     def _decide_one(
-        self, connection: sa.Connection, decision: Decision, by: str, assurance: Assurance, thread_id: str | None
+        self, transaction: Transaction, decision: Decision, by: str, assurance: Assurance, thread_id: str | None
     ) -> Verdict:
-        row = _get(connection, decision.approval_id)
+        row = _get(transaction, decision.approval_id)
         if row is None:
             return Verdict(decision.approval_id, "unknown")
-        refusal = self._refusal(connection, decision, row, thread_id)
+        refusal = self._refusal(transaction, decision, row, thread_id)
         if refusal is not None:
             return refusal
         now = self.clock()
         known: Json = {"decided_by": by, "assurance": assurance, "decided_at": now}
         if decision.kind == "reject":
-            return Verdict(row.id, "rejected", self._move(connection, row, "rejected", reason=decision.reason, **known))
+            return Verdict(
+                row.id, "rejected", self._move(transaction, row, "rejected", reason=decision.reason, **known)
+            )
         if decision.kind == "edit" and decision.replacement is not None:
-            old = self._move(connection, row, "superseded", reason="edited", settled_at=now, **known)
-            successor = self._insert(connection, decision.replacement, row.round + 1, row.id)
+            old = self._move(transaction, row, "superseded", reason="edited", settled_at=now, **known)
+            successor = self._insert(transaction, decision.replacement, row.round + 1, row.id)
             return Verdict(row.id, "edited", old, successor)
         if decision.kind != "approve":  # whatever else somebody made up must not count as a signature
             raise ValueError(f"{decision.kind!r} is not a decision that can be recorded")
-        return self._sign(connection, row, decision, known)
+        return self._sign(transaction, row, decision, known)
 
     def _refusal(
-        self, connection: sa.Connection, decision: Decision, row: ApprovalRow, thread_id: str | None
+        self, transaction: Transaction, decision: Decision, row: ApprovalRow, thread_id: str | None
     ) -> Verdict | None:
         """Why this decision cannot count, or None where it can."""
         if thread_id is not None and row.thread_id != thread_id:
@@ -154,29 +155,30 @@ class Ledger(LedgerReads):
             return Verdict(row.id, "expired", row)
         if row.status != "pending":
             return Verdict(row.id, "already_decided", row)
-        if self._is_over(connection, row, decision.expires_at):
-            return Verdict(row.id, "expired", self._move(connection, row, "expired"))
-        if decision.kind == "approve" and _paused(connection):
+        if self._is_over(transaction, row, decision.expires_at):
+            return Verdict(row.id, "expired", self._move(transaction, row, "expired"))
+        if decision.kind == "approve" and _paused(transaction):
             return Verdict(row.id, "paused", row)
         return None
 
-    def _sign(self, connection: sa.Connection, row: ApprovalRow, decision: Decision, known: Json) -> Verdict:
+    def _sign(self, transaction: Transaction, row: ApprovalRow, decision: Decision, known: Json) -> Verdict:
         by, assurance = known["decided_by"], known["assurance"]
-        signed = sql.signatures_of(connection, [row.id]).get(row.id, {})
+        signed = sql.signatures_of(transaction, [row.id]).get(row.id, {})
         if by in signed and (signed[by], assurance) != ("asserted", "token"):
             return Verdict(row.id, "already_decided", row)
         signature = {"assurance": assurance, "digest": row.digest, "signed_at": known["decided_at"]}
         if by in signed:
-            connection.execute(sql.SIGN_SURER.values(**signature), {"of": row.id, "signer": by})
+            surer = {f"new_{column}": value for column, value in signature.items()}
+            transaction.change(sql.SIGN_SURER, surer | {"of": row.id, "signer": by})
         else:
-            connection.execute(sql.SIGN, signature | {"approval_id": row.id, "signed_by": by})
+            transaction.change(sql.SIGN, signature | {"approval_id": row.id, "signed_by": by})
         everybody = signed | {by: assurance}
         needs = (Need(int(row.policy.get("count", 1))),) if decision.needs is None else decision.needs
         if any(need.lacks(everybody) for need in needs):
-            chain.append(connection, chain.signed(by, assurance), row, known["decided_at"])
+            chain.append(transaction, chain.signed(by, assurance), row, known["decided_at"])
             return Verdict(row.id, "signed", row)
         names = known | {"decided_by": ", ".join([*sorted(everybody.keys() - {by}), by])}
-        return Verdict(row.id, "approved", self._move(connection, row, "approved", **names))
+        return Verdict(row.id, "approved", self._move(transaction, row, "approved", **names))
 
     # -- settling --------------------------------------------------------------------------------------------------
 
@@ -187,11 +189,11 @@ class Ledger(LedgerReads):
             settlements: approval id, the status it ends in (for a rejected, expired or superseded one: the same), and
                 the receipt or the reason.
         """
-        with self._write(self._settling) as connection:
+        with self._write(self._settling) as transaction:
             for approval_id, status, outcome in settlements:
-                row = _get(connection, approval_id)
+                row = _get(transaction, approval_id)
                 if row is not None and row.settled_at is None and row.status in _before(status):
-                    self._move(connection, row, status, outcome=outcome, settled_at=self.clock())
+                    self._move(transaction, row, status, outcome=outcome, settled_at=self.clock())
 
     def attempt(self, approval_id: str) -> bool:
         """Marks an approved call of another server's tool as sent, before it is sent: it is attempted at most once.
@@ -199,18 +201,18 @@ class Ledger(LedgerReads):
         Returns:
             False where it was attempted already; its outcome stays unknown until somebody looks.
         """
-        with self._write() as connection:
-            row = _get(connection, approval_id)
+        with self._write() as transaction:
+            row = _get(transaction, approval_id)
             if row is None or row.status != "approved":
                 return False
-            self._move(connection, row, "unknown")
+            self._move(transaction, row, "unknown")
             return True
 
     def close_pending(self, thread_id: str, reason: str) -> list[ApprovalRow]:
         """Supersedes what still waits in a thread, because its requester wants something else now."""
-        with self._write() as connection:
-            waiting = sql.rows(connection, sql.PENDING_OF_THREAD, thread_id=thread_id)
-            return [self._move(connection, row, "superseded", reason=reason) for row in waiting]
+        with self._write() as transaction:
+            waiting = sql.rows(transaction, sql.PENDING_OF_THREAD, thread_id=thread_id)
+            return [self._move(transaction, row, "superseded", reason=reason) for row in waiting]
 
     def close_changed(self, server: str, offered: Mapping[str, str]) -> list[ApprovalRow]:
         """Ends what waits for a tool of another server that is not the one any more that was shown.
@@ -219,85 +221,86 @@ class Ledger(LedgerReads):
             server: whose tools.
             offered: the hash of each tool's definition as it is now, by the tool's name here.
         """
-        where = [approvals.c.status == "pending", approvals.c.tool.in_(offered)]
+        where = [approvals.c.status == "pending", sql.one_of(approvals.c.tool, offered)]
 
-        def changed(connection: sa.Connection) -> list[ApprovalRow]:
-            found = sql.rows(connection, sql.select_where(*where))
+        def changed(transaction: Transaction) -> list[ApprovalRow]:
+            found = sql.rows(transaction, sql.select_where(*where))
             facts = [(row, row.preview.get("facts", {})) for row in found]
             return [row for row, fact in facts if fact.get("server") == server
                     and fact.get("definition") != offered[row.tool]]  # fmt: skip
 
-        with self._read() as connection:
-            if not changed(connection):
+        with self._database.alone() as transaction:
+            if not changed(transaction):
                 return []
         outcome = {"type": "schema_changed", "message": f"The tool has changed on the server {server}."}
-        with self._write() as connection:
-            rows = changed(connection)
-            return [self._move(connection, row, "superseded", reason="schema changed", outcome=outcome) for row in rows]
+        with self._write() as transaction:
+            rows = changed(transaction)
+            return [
+                self._move(transaction, row, "superseded", reason="schema changed", outcome=outcome) for row in rows
+            ]
 
     def expire_due(self, thread_id: str | None = None) -> list[ApprovalRow]:
         """Marks what nobody answered in time. Expired is not rejected: nobody is named, nothing was done."""
         due = [approvals.c.status == "pending", approvals.c.expires_at <= self.clock()]
         if thread_id is not None:
             due.append(approvals.c.thread_id == thread_id)
-        with self._read() as connection:
-            if not sql.rows(connection, sql.select_where(*due, limit=1)):
+        with self._database.alone() as transaction:
+            if not sql.rows(transaction, sql.select_where(*due, limit=1)):
                 return []
-        with self._write() as connection:
-            found = [row for row in sql.rows(connection, sql.select_where(*due)) if self._is_over(connection, row)]
-            return [self._move(connection, row, "expired") for row in found]
+        with self._write() as transaction:
+            found = [row for row in sql.rows(transaction, sql.select_where(*due)) if self._is_over(transaction, row)]
+            return [self._move(transaction, row, "expired") for row in found]
 
     # -- pausing ---------------------------------------------------------------------------------------------------
 
     def pause(self, by: str, reason: str) -> bool:
         """From now on nothing is signed and deadlines stand still; False where that is so already."""
-        with self._write() as connection:
-            return pauses.begin(connection, by, reason, self.clock())
+        with self._write() as transaction:
+            return pauses.begin(transaction, by, reason, self.clock())
 
     def resume_all(self, by: str) -> bool:
         """Ends the pause; False where there is none."""
-        with self._write() as connection:
-            return pauses.end(connection, by, self.clock())
+        with self._write() as transaction:
+            return pauses.end(transaction, by, self.clock())
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _is_over(self, connection: sa.Connection, row: ApprovalRow, earlier: datetime | None = None) -> bool:
+    def _is_over(self, transaction: Transaction, row: ApprovalRow, earlier: datetime | None = None) -> bool:
         now, expires_at = self.clock(), min(row.expires_at, earlier or row.expires_at)
         if now < expires_at:
             return False
-        return now >= pauses.deadline(row.created_at, expires_at, now, pauses.all_pauses(connection))
+        return now >= pauses.deadline(row.created_at, expires_at, now, pauses.all_pauses(transaction))
 
-    def _move(self, connection: sa.Connection, row: ApprovalRow, after: Status, **values: Any) -> ApprovalRow:
+    def _move(self, transaction: Transaction, row: ApprovalRow, after: Status, **values: Any) -> ApprovalRow:
         """The one way in which a status changes: compare-and-set, and an entry in the chain."""
         new = values | {"status": after}
         named = {f"new_{column}": value for column, value in new.items()}
-        moved = connection.execute(sql.move(*sorted(new)), named | {"of": row.id, "before": row.status})
-        if moved.rowcount != 1:
+        moved = transaction.change(sql.move(*sorted(new)), named | {"of": row.id, "before": row.status})
+        if moved != 1:
             raise RuntimeError(f"{row.id} was not {row.status} inside the ledger's own transaction")
         changed = replace(row, status=after, **values)
-        chain.append(connection, after, changed, self.clock())
+        chain.append(transaction, after, changed, self.clock())
         return changed
 
     @contextmanager
-    def _write(self, engine: sa.Engine | None = None) -> Iterator[sa.Connection]:
-        writing = (engine or self._engine).connect().execution_options(writes=True)
-        with said_plainly(self.url), writing as connection, connection.begin():
-            if connection.dialect.name == "postgresql":
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LEDGER_LOCK)))
-            yield connection
+    def _write(self, database: Transactions | None = None) -> Iterator[Transaction]:
+        with (database or self._database).writing() as transaction:
+            if transaction.dialect.name == "postgresql":
+                transaction.rows(_LOCK)
+            yield transaction
 
 
 def _before(status: Status) -> tuple[Status, ...]:
     return ("approved", "unknown") if status in AFTER_APPROVAL else (status,)
 
 
-def _paused(connection: sa.Connection) -> bool:
-    return any(pause.resumed_at is None for pause in pauses.all_pauses(connection))
+def _paused(transaction: Transaction) -> bool:
+    return any(pause.resumed_at is None for pause in pauses.all_pauses(transaction))
 
 
 def _same(row: ApprovalRow, proposal: Proposal) -> bool:
     return (row.digest, row.proposed, row.arguments) == (proposal.digest, proposal.proposed, proposal.arguments)
 
 
-def _get(connection: sa.Connection, approval_id: str) -> ApprovalRow | None:
-    return next(iter(sql.rows(connection, sql.BY_IDS, ids=[approval_id])), None)
+def _get(transaction: Transaction, approval_id: str) -> ApprovalRow | None:
+    return next(iter(sql.by_ids(transaction, [approval_id])), None)

@@ -7,8 +7,19 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 
 from checkpoints.tables import pauses
+from checkpoints.transactions import Prepared, Transaction
 
-_ALL = sa.select(pauses.c.paused_at, pauses.c.paused_by, pauses.c.reason, pauses.c.resumed_at).order_by(pauses.c.id)
+_ALL = Prepared(
+    sa.select(pauses.c.paused_at, pauses.c.paused_by, pauses.c.reason, pauses.c.resumed_at).order_by(pauses.c.id)
+)
+_BEGIN = Prepared(
+    sa.insert(pauses).values({column: sa.bindparam(column) for column in ("paused_at", "paused_by", "reason")})
+)
+_END = Prepared(
+    sa.update(pauses)
+    .where(pauses.c.resumed_at.is_(None))
+    .values(resumed_at=sa.bindparam("at"), resumed_by=sa.bindparam("by"))
+)
 
 
 @dataclass(frozen=True)
@@ -21,25 +32,22 @@ class Pause:
     resumed_at: datetime | None = None
 
 
-def all_pauses(connection: sa.Connection) -> list[Pause]:
+def all_pauses(transaction: Transaction) -> list[Pause]:
     """Every pause that there was, oldest first; there are few."""
-    return [Pause(*row) for row in connection.execute(_ALL)]
+    return [Pause(*row) for row in transaction.rows(_ALL)]
 
 
-def begin(connection: sa.Connection, by: str, reason: str, now: datetime) -> bool:
+def begin(transaction: Transaction, by: str, reason: str, now: datetime) -> bool:
     """Pauses; False where it is paused already."""
-    if any(pause.resumed_at is None for pause in all_pauses(connection)):
+    if any(pause.resumed_at is None for pause in all_pauses(transaction)):
         return False
-    connection.execute(sa.insert(pauses).values(paused_at=now, paused_by=by, reason=reason))
+    transaction.change(_BEGIN, {"paused_at": now, "paused_by": by, "reason": reason})
     return True
 
 
-def end(connection: sa.Connection, by: str, now: datetime) -> bool:
+def end(transaction: Transaction, by: str, now: datetime) -> bool:
     """Ends the pause; False where there is none."""
-    ended = connection.execute(
-        sa.update(pauses).where(pauses.c.resumed_at.is_(None)).values(resumed_at=now, resumed_by=by)
-    )
-    return ended.rowcount > 0
+    return transaction.change(_END, {"at": now, "by": by}) > 0
 
 
 def deadline(created_at: datetime, expires_at: datetime, now: datetime, known: Sequence[Pause]) -> datetime:

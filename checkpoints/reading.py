@@ -1,7 +1,6 @@
 """What can be asked of the ledger: one approval, a thread's, the inbox over all threads, the past."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,10 +8,11 @@ import sqlalchemy as sa
 
 from checkpoints import chain
 from checkpoints import statements as sql
-from checkpoints.database import check_schema, open_engine, said_plainly
+from checkpoints.database import check_schema
 from checkpoints.pauses import Pause, all_pauses
 from checkpoints.records import ApprovalRow, Assurance, Json, Status
 from checkpoints.tables import approvals
+from checkpoints.transactions import Transactions
 
 Clock = Callable[[], datetime]
 
@@ -65,12 +65,12 @@ class LedgerReads:
     def __init__(self, url: sa.URL, clock: Clock = utc_now) -> None:
         self.clock = clock
         self.url = url
-        self._engine = open_engine(url)
-        check_schema(self._engine)
+        self._database = Transactions(url)
+        check_schema(self._database.engine)
 
     def close(self) -> None:
         """Gives the connections back."""
-        self._engine.dispose()
+        self._database.close()
 
     def get(self, approval_id: str) -> ApprovalRow | None:
         """One approval by its whole id."""
@@ -78,19 +78,19 @@ class LedgerReads:
 
     def get_all(self, approval_ids: Sequence[str]) -> dict[str, ApprovalRow]:
         """Approvals by their whole ids; those that there are not are left out."""
-        with self._read() as connection:
-            return {row.id: row for row in sql.rows(connection, sql.BY_IDS, ids=list(approval_ids))}
+        with self._database.alone() as transaction:
+            return {row.id: row for row in sql.by_ids(transaction, approval_ids)}
 
     def find(self, prefix: str) -> list[ApprovalRow]:
         """The approvals whose id begins so (at most ten), for people who type ids."""
-        with self._read() as connection:
+        with self._database.alone() as transaction:
             begins = approvals.c.id.startswith(prefix, autoescape=True)
-            return sql.rows(connection, sql.select_where(begins, limit=10))
+            return sql.rows(transaction, sql.select_where(begins, limit=10))
 
     def latest(self, calls: Sequence[str]) -> dict[str, ApprovalRow]:
         """The newest round of each call that has one."""
-        with self._read() as connection:
-            return latest(connection, calls)
+        with self._database.alone() as transaction:
+            return sql.latest(transaction, calls)
 
     def pending(
         self, *, limit: int = 50, after: tuple[datetime, str] | None = None, only: InboxFilter | None = None
@@ -105,24 +105,24 @@ class LedgerReads:
         where = [approvals.c.status == "pending", *(only or InboxFilter()).conditions()]
         if after is not None:
             where.append(sa.tuple_(approvals.c.created_at, approvals.c.id) > after)
-        with self._read() as connection:
-            return sql.rows(connection, sql.select_where(*where, limit=limit))
+        with self._database.alone() as transaction:
+            return sql.rows(transaction, sql.select_where(*where, limit=limit))
 
     def of_thread(self, thread_id: str, *statuses: Status) -> list[ApprovalRow]:
         """A thread's approvals, oldest first; all, or those in one of the given states."""
-        with self._read() as connection:
-            found = sql.rows(connection, sql.OF_THREAD, thread_id=thread_id)
+        with self._database.alone() as transaction:
+            found = sql.rows(transaction, sql.OF_THREAD, thread_id=thread_id)
         return [row for row in found if not statuses or row.status in statuses]
 
     def unsettled(self, thread_id: str) -> list[ApprovalRow]:
         """A thread's decided approvals that it has not taken note of."""
-        with self._read() as connection:
-            return sql.rows(connection, sql.UNSETTLED_OF_THREAD, thread_id=thread_id)
+        with self._database.alone() as transaction:
+            return sql.rows(transaction, sql.UNSETTLED_OF_THREAD, thread_id=thread_id)
 
     def unsettled_threads(self) -> list[str]:
         """Threads whose decisions have not reached their graph yet."""
-        with self._read() as connection:
-            return list(connection.scalars(sql.UNSETTLED_THREADS))
+        with self._database.alone() as transaction:
+            return [thread_id for (thread_id,) in transaction.rows(sql.UNSETTLED_THREADS)]
 
     def history(self, *, since: datetime | None = None, ids: Sequence[str] | None = None) -> list[ApprovalRow]:
         """Every approval for the audit, oldest first.
@@ -135,19 +135,19 @@ class LedgerReads:
         if since is not None:
             where.append(approvals.c.created_at >= since)
         if ids is not None:
-            where.append(approvals.c.id.in_(ids))
-        with self._read() as connection:
-            return sql.rows(connection, sql.select_where(*where))
+            where.append(sql.one_of(approvals.c.id, ids))
+        with self._database.alone() as transaction:
+            return sql.rows(transaction, sql.select_where(*where))
 
     def twins(self, digest: str) -> list[ApprovalRow]:
         """Approvals that wait for the very same: the same call on the same facts."""
-        with self._read() as connection:
-            return sql.rows(connection, sql.TWINS, digest=digest)
+        with self._database.alone() as transaction:
+            return sql.rows(transaction, sql.TWINS, digest=digest)
 
     def count_waiting(self, requested_by: str) -> int:
         """How many approvals of one requester wait for a decision."""
-        with self._read() as connection:
-            return int(connection.execute(sql.WAITING, {"requested_by": requested_by}).scalar_one())
+        with self._database.alone() as transaction:
+            return sum(waiting for (waiting,) in transaction.rows(sql.WAITING, {"requested_by": requested_by}))
 
     def previews_of(self, requested_by: str, *, since: datetime, until: datetime, but: str = "") -> list[Json]:
         """What one requester has got, or may still get: so that splitting an order does not slip under a limit.
@@ -162,30 +162,32 @@ class LedgerReads:
             The previews of what waits, is approved or was done.
         """
         asked = {"requested_by": requested_by, "since": since, "until": until, "but": but}
-        with self._read() as connection:
-            return list(connection.scalars(sql.OF_REQUESTER, asked))
+        with self._database.alone() as transaction:
+            return [preview for (preview,) in transaction.rows(sql.OF_REQUESTER, asked)]
 
     def signatures(self, approval_ids: Sequence[str]) -> dict[str, dict[str, Assurance]]:
         """Who has signed approvals so far, and how surely each is known; those without a signature are left out."""
-        with self._read() as connection:
-            return sql.signatures_of(connection, approval_ids)
+        with self._database.alone() as transaction:
+            return sql.signatures_of(transaction, approval_ids)
 
     def opened_in_a_pause(self) -> list[ApprovalRow]:
         """What waits since a pause that has ended: no rule could sign it then."""
-        with self._read(alone=False) as connection:
+        with self._database.reading() as transaction:
             ended = [
                 approvals.c.created_at.between(pause.paused_at, pause.resumed_at)
-                for pause in all_pauses(connection)
+                for pause in all_pauses(transaction)
                 if pause.resumed_at is not None
             ]
             return (
-                sql.rows(connection, sql.select_where(approvals.c.status == "pending", sa.or_(*ended))) if ended else []
+                sql.rows(transaction, sql.select_where(approvals.c.status == "pending", sa.or_(*ended)))
+                if ended
+                else []
             )
 
     def pauses(self) -> list[Pause]:
         """Every pause that there was, oldest first."""
-        with self._read() as connection:
-            return all_pauses(connection)
+        with self._database.alone() as transaction:
+            return all_pauses(transaction)
 
     def is_paused(self) -> bool:
         """Whether nothing is signed just now."""
@@ -193,17 +195,5 @@ class LedgerReads:
 
     def problems(self) -> list[str]:
         """What was changed or removed behind the ledger's back, one line each."""
-        with self._read(alone=False) as connection:
-            return list(chain.problems(connection))
-
-    @contextmanager
-    def _read(self, *, alone: bool = True) -> Iterator[sa.Connection]:
-        """For one statement; ``alone=False`` where several have to see the same moment."""
-        reading = self._engine.connect().execution_options(alone=alone)
-        with said_plainly(self.url), reading as connection, connection.begin():
-            yield connection
-
-
-def latest(connection: sa.Connection, calls: Sequence[str]) -> dict[str, ApprovalRow]:
-    """The newest round of each call, inside a transaction."""
-    return {row.call: row for row in sql.rows(connection, sql.BY_CALLS, calls=list(calls))}
+        with self._database.reading() as transaction:
+            return list(chain.problems(transaction))
