@@ -1,15 +1,16 @@
 """Wiring of one ERP: database, keys, tools, server. Nothing else puts these together."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from erp_mcp.calls import Calls, all_calls
+from erp_mcp.calls import ALL_TOOLS, Calls, Offer, Served
 from erp_mcp.errors import ErpError
 from erp_mcp.grants import Verifier, load_or_create_key, load_public_key
+from erp_mcp.handlers import Unapproved, all_calls
 from erp_mcp.registry import Registry, load_registry
 from erp_mcp.server import McpServer, build_server
 from erp_mcp.store.engine import Store, open_store, utc_now
@@ -48,8 +49,11 @@ def build_erp(
     public_key_path: Path | None = None,
     clock: Callable[[], datetime] = utc_now,
     zone: ZoneInfo | None = None,
-    writes: bool = True,
+    offer: Offer = ALL_TOOLS,
+    outside: Offer = ALL_TOOLS,
     registry: Registry | None = None,
+    further: Iterable[Served] = (),
+    unapproved: Unapproved | None = None,
 ) -> Erp:
     """Open the database and build the server.
 
@@ -59,8 +63,11 @@ def build_erp(
         public_key_path: or the public key of the host that signs (EdDSA); then nothing here can sign.
         clock: gives the time of each transaction.
         zone: the business time zone; UTC if left out.
-        writes: offer write tools. Without them no key is needed, and no grant is accepted.
+        offer: which tools there are. Without writes no key is needed, and no grant is accepted.
+        outside: which of them those get who come with a token.
         registry: the tools; found in the package if left out.
+        further: tools of the host beside the ERP's own.
+        unapproved: what becomes of a write without a grant by somebody outside; None leaves it at the preview.
 
     Raises:
         ErpError: what opening the database or reading the key raises; ``key_missing``.
@@ -69,8 +76,8 @@ def build_erp(
     tools = load_registry() if registry is None else registry
     store = open_store(url, clock=clock, zone=zone)
     try:
-        verifier = _verifier(store.instance_id, key_path, public_key_path, writes=writes)
-        calls = all_calls(store, tools, verifier, writes=writes)
+        verifier = _verifier(store.instance_id, key_path, public_key_path, writes=offer.writes)
+        calls = all_calls(store, tools, verifier, offer=offer, outside=outside, further=further, unapproved=unapproved)
         return Erp(store, tools, calls, build_server(store, calls))
     except BaseException:
         store.close()

@@ -2,13 +2,15 @@
 
 The ERP's own skills are the folders under ``erp_mcp/skills``, their functions the public ones in the modules of
 ``erp_mcp.tools`` that take a transaction first. In a further directory each folder brings both, ``SKILL.md`` and
-``tool.py``. What does not match fails the start, with the file's name.
+``tool.py``. What does not match fails the start, with file and line.
 """
 
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +23,7 @@ from pydantic import BaseModel
 import erp_mcp.tools
 from erp_mcp.contract import JsonObject, Risk, WriteAnswer
 from erp_mcp.errors import ErpError
+from erp_mcp.fields import check_fields, refuse_same_routes
 from erp_mcp.operations.plan import Plan
 from erp_mcp.schema import SchemaError, arguments_model, input_schema, normalised, output_schema, parse_arguments
 from erp_mcp.skill import FILE, Skill, SkillError, read_skill
@@ -128,6 +131,11 @@ class Registry:
         return tool
 
 
+def skill_directories(setting: str) -> list[Path]:
+    """The directories that ``COUNTERSIGN_SKILLS`` names: a list such as PATH is."""
+    return [Path(part) for part in setting.split(os.pathsep) if part]
+
+
 def load_registry(extra_dirs: Iterable[Path] = ()) -> Registry:
     """Find and check every tool.
 
@@ -135,7 +143,7 @@ def load_registry(extra_dirs: Iterable[Path] = ()) -> Registry:
         extra_dirs: directories of further skill folders, each with its own ``tool.py``.
 
     Raises:
-        SkillError: anything that does not match; the message names the file.
+        SkillError: anything that does not match; the message names file and line.
     """
     skills = [read_skill(folder) for folder in _folders(SKILLS)]
     functions = dict(_own_functions())
@@ -147,7 +155,8 @@ def load_registry(extra_dirs: Iterable[Path] = ()) -> Registry:
     with_function = {skill.name for skill in skills if skill.risk != "internal"}
     for name, function in functions.items():
         if name not in with_function:
-            raise SkillError(Path(inspect.getfile(function)), f"tool {name} has no skill {SKILLS.name}/{name}/{FILE}")
+            raise _fault(function, f"tool {name} has no skill {SKILLS.name}/{name}/{FILE}")
+    refuse_same_routes(skills)
     return Registry(
         [_join(skill, functions) for skill in skills if skill.risk != "internal"],
         [skill for skill in skills if skill.risk == "internal"],
@@ -164,7 +173,7 @@ def _refuse_twice(skills: list[Skill]) -> None:
     seen: dict[str, Skill] = {}
     for skill in skills:
         if skill.name in seen:
-            raise SkillError(skill.path, f"tool {skill.name} is there already, in {seen[skill.name].path}")
+            raise skill.error("name", f"tool {skill.name} is there already, in {seen[skill.name].path}")
         seen[skill.name] = skill
 
 
@@ -182,11 +191,24 @@ def _functions_of_folder(folder: Path, known: dict[str, ToolFunction]) -> dict[s
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever a third party's code raises, its file is to be named
-        raise SkillError(path, f"cannot be imported: {type(error).__name__}: {error}") from error
+        raise SkillError(path, f"cannot be imported: {type(error).__name__}: {error}", _line(path, error)) from error
     found = dict(_functions(module))
     if set(found) != {folder.name} or folder.name in known:
-        raise SkillError(path, f"must hold exactly one tool function, {folder.name}, that is nowhere else")
+        raise SkillError(path, f"must hold exactly one tool function, {folder.name}, that is nowhere else", 1)
     return found
+
+
+def _line(path: Path, error: Exception) -> int:
+    """The line of a third party's file on which its import failed."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno or 1
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None) or 1
+
+
+def _fault(function: ToolFunction, problem: str) -> SkillError:
+    """A fault of a tool's function, by the file and line where it begins."""
+    return SkillError(Path(inspect.getfile(function)), problem, inspect.unwrap(function).__code__.co_firstlineno)
 
 
 def _functions(module: ModuleType) -> Iterator[tuple[str, ToolFunction]]:
@@ -201,18 +223,19 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, ToolFunction]]:
 def _join(skill: Skill, functions: dict[str, ToolFunction]) -> Tool:
     function = functions.get(skill.name)
     if function is None:
-        raise SkillError(skill.path, f"there is no function {skill.name}(tx, …) for it")
+        raise skill.error("name", f"there is no function {skill.name}(tx, …) for it")
     returns = get_type_hints(function).get("return")
     if (returns is Plan) != (skill.risk in PLANNED):
-        raise SkillError(skill.path, f"risk is {skill.risk}, and {skill.name} returns {_type_name(returns)}")
+        raise skill.error("risk", f"risk is {skill.risk}, and {skill.name} returns {_type_name(returns)}")
     result = WriteAnswer if returns is Plan else returns
     if not (isinstance(result, type) and issubclass(result, BaseModel)):
-        raise SkillError(skill.path, f"{skill.name} returns {_type_name(returns)}: neither a model nor a Plan")
+        raise _fault(function, f"{skill.name} returns {_type_name(returns)}: neither a model nor a Plan")
     try:
         tool = Tool(skill, function, arguments_model(function), result)
-        _ = tool.input_schema, tool.output_schema
+        ends = tool.input_schema, tool.output_schema
     except SchemaError as error:
-        raise SkillError(skill.path, f"{skill.name}: {error}") from error
+        raise _fault(function, f"{skill.name}: {error}") from error
+    check_fields(skill, *ends)
     return tool
 
 

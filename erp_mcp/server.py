@@ -1,6 +1,8 @@
 """The ERP as an MCP server; the only module here that knows FastMCP and MCP. What is answered stands in ``calls``."""
 
 import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import anyio.to_thread
@@ -10,13 +12,16 @@ from fastmcp.server.dependencies import get_context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool as McpTool
 from fastmcp.tools.base import ToolResult
-from mcp.types import CallToolRequestParams, TextContent, ToolAnnotations
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.types import CallToolRequestParams, ListToolsRequest, TextContent, ToolAnnotations
 from pydantic import ConfigDict, Field
+from starlette.types import Receive, Scope, Send
 
 from erp_mcp.calls import Calls, Served
 from erp_mcp.contract import META_RISK, JsonObject
 from erp_mcp.instance import read_instance
-from erp_mcp.principal import TRUSTED
+from erp_mcp.principal import TRUSTED, Principal
 from erp_mcp.store.engine import Store
 
 INSTANCE_URI: Final = "erp://instance"
@@ -25,6 +30,9 @@ INSTRUCTIONS: Final = (
     "preview; a person approves it through the host, and only then does it happen, exactly as previewed. "
     "Errors are JSON with code, message and hint: follow the hint."
 )
+
+PRINCIPAL: Final = "countersign.principal"
+"""Key of an ASGI request's scope under which its gate puts who asks."""
 
 McpServer = FastMCP[Any]
 """The framework's server, by a name that the wiring can use without importing the framework."""
@@ -39,12 +47,12 @@ class ErpTool(McpTool):
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Answer one call in a worker thread; every failure becomes a result with ``isError``."""
-        meta = _request_meta()
-        return _result(await anyio.to_thread.run_sync(self.calls.answer, TRUSTED, self.name, arguments, meta))
+        principal, meta = _asker()
+        return _result(await anyio.to_thread.run_sync(self.calls.answer, principal, self.name, arguments, meta))
 
 
-class UnknownTool(Middleware):
-    """A name that is not served is refused like everything else: with a code, and the names that there are."""
+class ByPrincipal(Middleware):
+    """Shows each principal their own tools, and refuses an unknown name like everything else, with a code."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -56,7 +64,18 @@ class UnknownTool(Middleware):
         try:
             return await call_next(context)
         except NotFoundError:
-            return _result(self._calls.answer(TRUSTED, context.message.name, {}, {}))
+            return _result(self._calls.answer(_asker()[0], context.message.name, {}, {}))
+
+    async def on_list_tools(
+        self, context: MiddlewareContext[ListToolsRequest], call_next: CallNext[ListToolsRequest, Sequence[McpTool]]
+    ) -> Sequence[McpTool]:
+        """Only what the principal may call."""
+        tools = await call_next(context)
+        principal = _asker()[0]
+        if principal.inside:
+            return tools
+        offered = {tool.name for tool in self._calls.offered(principal)}
+        return [tool for tool in tools if tool.name in offered]
 
 
 def build_server(store: Store, calls: Calls) -> McpServer:
@@ -72,7 +91,7 @@ def build_server(store: Store, calls: Calls) -> McpServer:
     for tool in calls.served.values():
         server.add_tool(_mcp_tool(tool, calls))
     _add_instance(server, store)
-    server.add_middleware(UnknownTool(calls))
+    server.add_middleware(ByPrincipal(calls))
     return server
 
 
@@ -81,9 +100,29 @@ def serve_stdio(server: McpServer) -> None:
     server.run("stdio", show_banner=False)
 
 
-def serve_http(server: McpServer, host: str, port: int) -> None:
-    """Serve Streamable HTTP at ``/mcp``; requests that a web page of another host caused are refused."""
-    server.run("http", show_banner=False, host=host, port=port, host_origin_protection=True)
+class HttpApp:
+    """A server as an ASGI application, to be mounted behind a gate that says who asks.
+
+    Args:
+        server: the MCP server.
+    """
+
+    def __init__(self, server: McpServer) -> None:
+        # An answer is one JSON body: nothing is told while a call runs, and a stop does not cut it off like a stream.
+        self._app = server.http_app(path="/", json_response=True, host_origin_protection=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        principal: Principal = scope[PRINCIPAL]
+        # By this user the session manager knows whose a session is, and answers 404 to everybody else.
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.name, scopes=[]))
+        await self._app(scope, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """What has to be entered before the first request, and left after the last."""
+        async with self._app.lifespan(self._app):
+            yield
 
 
 def _add_instance(server: McpServer, store: Store) -> None:
@@ -110,10 +149,16 @@ def _annotations(*, reads: bool) -> ToolAnnotations:
     return ToolAnnotations(readOnlyHint=reads, destructiveHint=not reads, idempotentHint=True, openWorldHint=False)
 
 
-def _request_meta() -> JsonObject:
-    """The request's ``_meta``, which no tool schema shows and no model can write."""
+def _asker() -> tuple[Principal, JsonObject]:
+    """Who asks, and the request's ``_meta``, which no tool schema shows and no model can write.
+
+    A message that came in by HTTP carries its own request: a session's first one says nothing about those after it.
+    """
     context = get_context().request_context
-    return (context.meta.model_extra or {}) if context is not None and context.meta is not None else {}
+    if context is None:
+        return TRUSTED, {}
+    meta = (context.meta.model_extra or {}) if context.meta is not None else {}
+    return TRUSTED if context.request is None else context.request.scope[PRINCIPAL], meta
 
 
 def _result(answer: tuple[bytes, bool]) -> ToolResult:

@@ -46,11 +46,11 @@ class CustomerDetail(Wire):
     """One customer as filed. ``version`` rises with each change."""
 
     customer_id: str
-    name: str
+    name: str | None = None
     contact: str | None = None
     email: str | None = None
     phone: str | None = None
-    address: ShipTo
+    address: ShipTo | None = None
     country: str | None = None
     currency: str
     open_orders: int

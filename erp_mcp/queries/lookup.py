@@ -35,16 +35,18 @@ _CUSTOMERS = (
     .where(sa.or_(customers.c.id_key == sa.bindparam("key"), customers.c.name_key == sa.bindparam("key")))
     .order_by(customers.c.id)
 )
+_CUSTOMER_BY_ID = sa.select(customers).where(customers.c.id == sa.bindparam("id"))
 _WAREHOUSES = sa.select(warehouses).order_by(warehouses.c.code)
 _STOCK = sa.select(stock).where(stock.c.sku == sa.bindparam("sku"), stock.c.warehouse == sa.bindparam("warehouse"))
 
 
-def find_order(tx: Tx, ref: str) -> Row:
+def find_order(tx: Tx, ref: str, *, customer: str | None = None) -> Row:
     """The order of this number, or of this number where it was imported from.
 
     Args:
         tx: the transaction.
         ref: ``SO19960704-10248``, ``10248``, ``#W2378156``.
+        customer: id of the customer whose orders there are; None is everybody's.
 
     Raises:
         ErpError: ``order_not_found``, ``ambiguous``.
@@ -52,7 +54,8 @@ def find_order(tx: Tx, ref: str) -> Row:
     key = match_key(ref)
     # Our own numbers are upper case, so upper() stands for a key column of theirs.
     rows = tx.connection.execute(_ORDERS, {"ids": sorted({ref, key.upper()}), "key": key}).all()
-    found = _one(rows, ref, lambda row: ref in (row.id, row.source_id), _order_candidate)
+    theirs = [row for row in rows if customer in (None, row.customer_id)]
+    found = _one(theirs, ref, lambda row: ref in (row.id, row.source_id), _order_candidate)
     if found is None:
         hint = "Call list_orders to find it by customer, product or day, or ask the user for the number."
         raise ErpError("order_not_found", f"There is no order {ref!r}.", hint)
@@ -83,10 +86,22 @@ def find_customer(tx: Tx, ref: str) -> Row:
     rows = tx.connection.execute(_CUSTOMERS, {"key": match_key(ref)}).all()
     found = _one(rows, ref, lambda row: ref in (row.id, row.name), _customer_candidate)
     if found is None:
-        near = _suggestions(tx, ref, customers.c.id, customers.c.name)
-        hint = "Ask the user for the customer's id or exact name, or which of the suggestions is meant."
-        raise ErpError("customer_not_found", f"There is no customer {ref!r}.", hint, suggestions=near)
+        raise customer_not_found(ref, _suggestions(tx, ref, customers.c.id, customers.c.name))
     return found
+
+
+def find_customer_by_id(tx: Tx, customer_id: str) -> Row | None:
+    """The customer of exactly this id."""
+    return tx.connection.execute(_CUSTOMER_BY_ID, {"id": customer_id}).one_or_none()
+
+
+def customer_not_found(ref: str, suggestions: Sequence[str] = ()) -> ErpError:
+    """The error for a customer who is not there, in one place, so that it says the same to everybody."""
+    hint = "Ask the user for the customer's id or exact name, or which of the suggestions is meant."
+    return ErpError(
+        "customer_not_found", f"There is no customer {ref!r}.", hint,
+        personal=("suggestions",), suggestions=list(suggestions),
+    )  # fmt: skip
 
 
 def find_warehouse(tx: Tx, code: str | None) -> Row:
@@ -145,6 +160,7 @@ def _one(
             "ambiguous",
             f"{ref!r} fits {len(fitting)} rows.",
             "Ask the user which of the candidates is meant, and call again with its id or code.",
+            personal=("candidates",) if candidate is _customer_candidate else (),
             candidates=[candidate(row) for row in fitting[:MAX_CANDIDATES]],
             count=len(fitting),
         )

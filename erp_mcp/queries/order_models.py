@@ -62,7 +62,7 @@ class OrderReturn(Wire):
 
     return_id: str
     returned_at: str
-    reason: str
+    reason: str | None = None
     refund: str
     currency: str
     exchange_order_id: str | None = None
@@ -85,7 +85,7 @@ class OrderSummary(Wire):
 
     order_id: str
     customer_id: str
-    customer_name: str
+    customer_name: str | None = None
     status: str
     placed_at: str
     line_count: int
@@ -119,7 +119,7 @@ class OrderDetail(Wire):
     order_id: str
     source_id: str | None = None
     customer_id: str
-    customer_name: str
+    customer_name: str | None = None
     status: str
     placed_at: str
     currency: str
@@ -127,7 +127,7 @@ class OrderDetail(Wire):
     line_count: int
     lines: list[OrderLine]
     warehouse: str
-    ship_to: ShipTo
+    ship_to: ShipTo | None = None
     note: str | None = None
     cancel_reason: str | None = None
     carrier: str | None = None

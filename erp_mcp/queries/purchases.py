@@ -59,7 +59,7 @@ class CustomerPurchases(Wire):
     """A customer's purchases. ``totals`` are those of valid orders; cancelled ones stand apart."""
 
     customer_id: str
-    customer_name: str
+    customer_name: str | None = None
     date_from: str | None = None
     date_to: str | None = None
     valid_orders: str

@@ -111,7 +111,7 @@ async def _post(client: httpx.AsyncClient, message: dict[str, Any]) -> httpx.Res
 
 def countersign_server(folder: Path) -> Sequence[str]:
     """Our server, as it is started for other hosts."""
-    return ["erp_mcp", "serve", "--http"]
+    return ["erp_mcp", "serve", "--http", "--open"]
 
 
 def bare_http_server(folder: Path) -> Sequence[str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from fastmcp import Client
 
 from checkpoints.database import database_url, migrate
-from erp_mcp.calls import all_calls
+from erp_mcp.calls import READS
 from erp_mcp.grants import Verifier
+from erp_mcp.handlers import all_calls
 from erp_mcp.importers.northwind import load_northwind
 from erp_mcp.registry import load_registry
 from erp_mcp.server import build_server
@@ -72,7 +73,7 @@ async def server_per_call(folder: Path) -> AsyncIterator[Cycle]:
     nobody = Verifier(b"no grant is presented in a read ", audience="")
 
     with closing(open_store(settings.erp_database)) as store:
-        calls = all_calls(store, registry, nobody, writes=False)
+        calls = all_calls(store, registry, nobody, offer=READS)
 
         async def cycle() -> None:
             async with Client(build_server(store, calls)) as client:

@@ -10,6 +10,7 @@ import pytest_asyncio
 from langgraph.checkpoint.memory import InMemorySaver
 
 from erp_mcp.app import build_erp
+from erp_mcp.calls import READS
 from graph.app import open_services
 from graph.bridge import Bridge
 from graph.build import assemble
@@ -48,7 +49,7 @@ async def test_write_tools_without_a_ledger_are_refused(services: Services) -> N
 
 async def test_reading_alone_needs_neither(services: Services, settings: Settings) -> None:
     """On a server without anything to sign the same graph is put together, and has the same nodes."""
-    with closing(build_erp(settings.erp_database, writes=False)) as erp:
+    with closing(build_erp(settings.erp_database, offer=READS)) as erp:
         async with Bridge(erp.server) as bridge:
             if bridge.has_writes():
                 pytest.fail("a server without write tools offers something to sign")

@@ -11,6 +11,7 @@ import time_machine
 from fastmcp import Client
 
 from erp_mcp.app import build_erp
+from erp_mcp.calls import READS
 from erp_mcp.contract import META_GRANT, META_GRANTS, JsonObject, Preview
 from erp_mcp.grants import LIFETIME_SECONDS, Grant, load_or_create_key
 from tests.integration.small_erp import OPEN, Host, ask, everything, make_small_erp, open_host, preview_of, send
@@ -209,7 +210,7 @@ async def test_a_server_without_writes_has_no_key_that_fits(erp_url: str, tmp_pa
     """Nothing signs for it, and it makes no key file."""
     make_small_erp(erp_url)
     host = open_host(erp_url, tmp_path / "host")
-    reader = build_erp(erp_url, key_path=tmp_path / "reader" / "approval.key", writes=False)
+    reader = build_erp(erp_url, key_path=tmp_path / "reader" / "approval.key", offer=READS)
     async with Client(host.erp.server) as client, Client(reader.server) as reading:
         token = host.grant(await preview_of(client, "cancel_order", **CANCEL))
         refused, answer = await ask(reading, "cancel_order", token, **CANCEL)

@@ -15,6 +15,7 @@ from fastmcp.client.transports import StdioTransport
 
 from erp_mcp.__main__ import main
 from erp_mcp.app import build_erp
+from erp_mcp.calls import READS
 from erp_mcp.contract import META_RISK, JsonObject
 from erp_mcp.registry import Registry, Tool, load_registry
 from erp_mcp.skill import Skill, SkillError
@@ -52,7 +53,7 @@ async def test_annotations_and_risk_say_what_a_tool_does(host: Host) -> None:
 
 async def test_a_server_without_writes_lists_plain_reads_only(host: Host, tmp_path: Path) -> None:
     """What changes something, or asks first, is not there at all."""
-    erp = build_erp(f"sqlite:///{tmp_path / 'erp.db'}", writes=False)
+    erp = build_erp(f"sqlite:///{tmp_path / 'erp.db'}", offer=READS)
     async with Client(erp.server) as client:
         risks = {tool.meta[META_RISK] for tool in await client.list_tools() if tool.meta}
     erp.close()
@@ -142,8 +143,8 @@ def test_an_internal_skill_without_work_stops_the_start(host: Host, tmp_path: Pa
     """The server names the skill's file instead of leaving it out in silence."""
     registry = load_registry()
     stray = Skill("stray", "nothing", "internal", (), {}, "body", Path("skills/stray/SKILL.md"))
-    with pytest.raises(SkillError, match=r"stray/SKILL\.md: there is no internal tool stray"):
-        build_erp(f"sqlite:///{tmp_path / 'erp.db'}", writes=False, registry=Registry(registry, [stray]))
+    with pytest.raises(SkillError, match=r"stray/SKILL\.md:1: there is no internal tool stray"):
+        build_erp(f"sqlite:///{tmp_path / 'erp.db'}", offer=READS, registry=Registry(registry, [stray]))
 
 
 @pytest.mark.parametrize("writes", [False, True])

@@ -38,6 +38,11 @@ def say_hello(tx: Tx, customer: CustomerRef, loud: bool = False) -> Greeting:
 """
 
 
+def with_key(line: str) -> str:
+    """The skill with one more line in its front matter, the sixth."""
+    return SKILL.replace("triggers:", f"{line}\ntriggers:")
+
+
 def folder(root: Path, name: str = "say_hello", skill: str = SKILL, tool: str | None = TOOL) -> Path:
     """A third party's directory with one skill folder."""
     place = root / "theirs" / name
@@ -68,26 +73,40 @@ def test_a_third_party_adds_a_tool_from_its_own_directory(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"name": "create_order"}, r"create_order/(SKILL.md|tool.py): "),
-        ({"name": "Loud"}, "name 'Loud' is not"),
-        ({"skill": SKILL.replace("name: NAME", "name: other")}, "name 'other' is not that of its folder"),
-        ({"skill": SKILL.replace("risk: read", "risk: mild")}, "risk 'mild' is none of read, sensitive,"),
-        ({"skill": SKILL.replace("risk: read", "risk: write")}, "risk is write, and say_hello returns Greeting"),
-        ({"skill": SKILL.replace("risk: read", "risk: [")}, "cannot be read: line"),
-        ({"skill": SKILL.replace("risk: read\n", "")}, "front matter lacks risk"),
-        ({"skill": SKILL.replace("risk: read", "risk: read\nowner: me")}, "unknown owner"),
-        ({"skill": SKILL.replace("  zh: [一, 二, 三]\n", "")}, "triggers needs the languages en and zh"),
-        ({"skill": SKILL.replace("[one, two, three]", "[one, two]")}, "triggers.en has 2 entries, and needs 3"),
-        ({"skill": SKILL.replace("[demo]", "demo")}, "scopes is not a list"),
-        ({"skill": SKILL.replace("Politeness.", "")}, "has no body"),
+        ({"name": "create_order"}, r"create_order/(SKILL.md|tool.py):1: "),
+        ({"name": "Loud"}, "SKILL.md:2: name 'Loud' is not"),
+        ({"skill": SKILL.replace("name: NAME", "name: other")}, "SKILL.md:2: name 'other' is not that of its folder"),
+        ({"skill": SKILL.replace("risk: read", "risk: mild")}, "SKILL.md:4: risk 'mild' is none of read, sensitive,"),
+        ({"skill": SKILL.replace("risk: read", "risk: write")}, "SKILL.md:4: risk is write, and say_hello returns"),
+        ({"skill": SKILL.replace("risk: read", "risk: [")}, r"SKILL.md:7: cannot be read: "),
+        ({"skill": SKILL.replace("risk: read\n", "")}, "SKILL.md:1: the front matter lacks risk"),
+        ({"skill": SKILL.replace("risk: read", "risk: read\nowner: me")}, "SKILL.md:5: .* has unknown owner"),
+        ({"skill": SKILL.replace("  zh: [一, 二, 三]\n", "")}, "SKILL.md:6: triggers needs the languages en and zh"),
+        ({"skill": SKILL.replace("[one, two, three]", "[one, two]")}, "SKILL.md:6: triggers.en has 2 entries"),
+        ({"skill": SKILL.replace("[demo]", "demo")}, "SKILL.md:5: scopes is not a list"),
+        ({"skill": SKILL.replace("Politeness.", "")}, r"SKILL.md:10: has no body"),
+        ({"skill": SKILL.replace("[demo]", "[]")}, "SKILL.md:5: scopes has 0 entries, and needs 1"),
+        ({"skill": with_key("exposure: all")}, "SKILL.md:6: exposure 'all' is none of public, private"),
+        ({"skill": with_key("personal: text")}, "SKILL.md:6: personal is not a list of texts"),
+        ({"skill": with_key("personal: [phone]")}, "SKILL.md:6: personal has 'phone', which is no field"),
+        ({"skill": with_key("personal: ['text.x']")}, "SKILL.md:6: personal has 'text.x', which is no field"),
+        ({"skill": with_key("personal: [text]")}, "SKILL.md:6: personal has 'text', which the result cannot be"),
+        ({"skill": with_key("belongs_to: customer")}, "SKILL.md:6: belongs_to is neither"),
+        ({"skill": with_key("belongs_to: {sku: customer}")}, "SKILL.md:6: belongs_to is neither"),
+        ({"skill": with_key("belongs_to: {order: loud}")}, "SKILL.md:6: belongs_to names 'loud', which is no text"),
+        ({"skill": with_key("belongs_to: {order: who}")}, "SKILL.md:6: belongs_to names 'who', which is no text"),
+        ({"skill": with_key("rest: /hello")}, "SKILL.md:6: rest '/hello' is no route such as"),
+        ({"skill": with_key("rest: GET hello")}, "SKILL.md:6: rest 'GET hello' is no route such as"),
+        ({"skill": with_key("rest: GET /hello/{loud}")}, r"SKILL.md:6: rest has \{loud\}, which is no required text"),
+        ({"skill": with_key("rest: GET /orders/{customer}")}, "SKILL.md:6: rest has the address of get_order already"),
         ({"skill": "hello"}, "front matter lacks"),
         ({"tool": None}, "tool.py: is missing"),
-        ({"tool": "def ("}, "tool.py: cannot be imported: SyntaxError"),
+        ({"tool": "def ("}, "tool.py:1: cannot be imported: SyntaxError"),
         ({"tool": TOOL.replace("say_hello", "say_bye")}, "must hold exactly one tool function, say_hello"),
-        ({"tool": TOOL.replace("-> Greeting", "-> Plan")}, "risk is read, and say_hello returns Plan"),
-        ({"tool": TOOL.replace("-> Greeting", "-> dict")}, "returns dict: neither a model nor a Plan"),
-        ({"tool": TOOL.replace("loud: bool", "loud: int | str")}, "a union of 2 types"),
-        ({"tool": TOOL.replace("loud: bool", "*loud: bool").replace(" = False", "")}, "parameter loud has no type"),
+        ({"tool": TOOL.replace("-> Greeting", "-> Plan")}, "SKILL.md:4: risk is read, and say_hello returns Plan"),
+        ({"tool": TOOL.replace("-> Greeting", "-> dict")}, "tool.py:10: say_hello returns dict: neither"),
+        ({"tool": TOOL.replace("loud: bool", "loud: int | str")}, "tool.py:10: say_hello: a union of 2 types"),
+        ({"tool": TOOL.replace("loud: bool", "*loud: bool").replace(" = False", "")}, "tool.py:10: .*loud has no type"),
     ],
 )  # fmt: skip
 def test_what_does_not_match_fails_the_start_with_the_files_name(

@@ -1,0 +1,1 @@
+"""The ERP over HTTP: MCP and REST on one port."""
