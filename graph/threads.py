@@ -2,35 +2,26 @@
 
 import uuid
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphRecursionError
-from langgraph.types import Command, Interrupt
 
-from checkpoints.records import ApprovalRow, Assurance
+from checkpoints.records import Assurance
 from graph.build import Agent as Graph
+from graph.course import Course
 from graph.decisions import KINDS, Answer
 from graph.desk import Decided, decide, decide_by_rule, renamed
 from graph.errors import CountersignError, PausedError, PendingError
-from graph.execution import carry_out_together
 from graph.leasing import leased
-from graph.nodes.approve import NUDGE
 from graph.nodes.model import CALL_TOOL
 from graph.outcomes import after_run
 from graph.report import Place, make_run
-from graph.request import shown_ids
 from graph.rights import waiting_for
 from graph.run import Approval, Run, approvals_of, with_remarks
 from graph.services import Services
 
 _TAKE_NOTE = frozenset({"expired", "schema_changed"})
 """Outcomes that nobody decided, so that the thread has to be told."""
-
-MAX_STEPS = 200
-"""LangGraph's bound on one run; about fifty rounds of tools."""
 
 
 class Agent:
@@ -44,6 +35,7 @@ class Agent:
     def __init__(self, graph: Graph, services: Services) -> None:
         self.graph = graph
         self.services = services
+        self._course = Course(graph, services)
 
     # -- entrances -------------------------------------------------------------------------------------------------
 
@@ -127,7 +119,7 @@ class Agent:
     async def resume_as_decided(self, thread_id: str) -> Run:
         """Carries a thread on with the decisions that the ledger holds."""
         async with leased(self.services, thread_id):
-            place = await self._carry_on(thread_id)
+            place = await self._course.carry_on(thread_id)
         return await self._report(thread_id, place)
 
     async def pending(self, *, limit: int = 50, for_approver: str | None = None) -> list[Approval]:
@@ -176,7 +168,7 @@ class Agent:
 
     async def run(self, thread_id: str) -> Run:
         """Where a thread stands."""
-        return await self._report(thread_id, await self._look(thread_id))
+        return await self._report(thread_id, await self._course.look(thread_id))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -188,7 +180,7 @@ class Agent:
         async with leased(self.services, thread):
             if thread_id is not None:
                 await self._make_room(thread, supersede)
-            place = await self._invoke(thread, asked)
+            place = await self._course.run(thread, asked)
         return await self._report(thread, place)
 
     async def _make_room(self, thread_id: str, supersede: bool) -> None:
@@ -197,7 +189,7 @@ class Agent:
         await self.services.off_loop(ledger.expire_due, thread_id)
         if supersede:
             await self.services.off_loop(ledger.close_pending, thread_id, "a new message superseded it")
-        await self._carry_on(thread_id)
+        await self._course.carry_on(thread_id)
         waiting = await self.services.look_up(ledger.of_thread, thread_id, "pending")
         if waiting:
             raise PendingError(thread_id, [Approval.of(row) for row in waiting])
@@ -211,7 +203,7 @@ class Agent:
             async with leased(self.services, thread_id):
                 place, decided = await self._carry_on_unless_paused(thread_id, decided)
         else:
-            place = await self._look(thread_id)
+            place = await self._course.look(thread_id)
             if not place.messages:
                 decided = [_sent_nowhere(one, thread_id) for one in decided]
         return await self._report(thread_id, place, decided, repeated)
@@ -219,91 +211,19 @@ class Agent:
     async def _carry_on_unless_paused(self, thread_id: str, decided: list[Decided]) -> tuple[Place, list[Decided]]:
         """A decision that came just before a pause stands; it is carried out once the pause ends."""
         try:
-            return await self._carry_on(thread_id), decided
+            return await self._course.carry_on(thread_id), decided
         except PausedError as pause:
             paused = [renamed(one, "paused", f"{one.note} {pause.message} {pause.hint}") for one in decided]
-            return await self._look(thread_id), paused
+            return await self._course.look(thread_id), paused
 
     async def _report(
         self, thread_id: str, place: Place, decided: Sequence[Decided] = (), repeated: Collection[str] = ()
     ) -> Run:
         """The public view of a thread, and what came of the decisions that were just given."""
-        rows = await self._rows(thread_id) if place.rows is None else place.rows
+        rows = await self._course.rows(thread_id) if place.rows is None else place.rows
         known = {row.id: row for row in rows}
         final = {one.approval_id: after_run(one, known, one.approval_id in repeated) for one in decided}
         return make_run(thread_id, place.messages, rows, final)
-
-    async def _carry_on(self, thread_id: str) -> Place:
-        """Brings the graph to where the ledger is: DESIGN section 3's table for ``recover``, row by row."""
-        place = await self._look(thread_id)
-        for _ in range(MAX_STEPS):
-            if place.interrupt is not None:
-                rows = await self._rows(thread_id)
-                waiting = _what_waits(rows, place.interrupt)
-                if waiting:
-                    return replace(place, rows=await self._settle_strays(thread_id, rows, waiting))
-                place = await self._invoke(thread_id, Command(resume={place.interrupt.id: NUDGE}))
-            elif place.goes_on:
-                place = await self._invoke(thread_id, None)
-            else:
-                rows = await self._rows(thread_id)
-                return replace(place, rows=await self._settle_strays(thread_id, rows, frozenset()))
-        raise CountersignError("thread_stuck", f"Thread {thread_id} does not come to rest.", "Start a new thread.")
-
-    async def _settle_strays(
-        self, thread_id: str, rows: Sequence[ApprovalRow], waiting: Collection[str]
-    ) -> Sequence[ApprovalRow]:
-        """Decided, but no step of the graph will come by (an interrupt or a message was lost): ask with the same grant.
-
-        Args:
-            thread_id: the thread, at rest.
-            rows: its approvals.
-            waiting: messages that the graph is still at.
-
-        Returns:
-            Its approvals as they stand then.
-        """
-        groups: dict[str, list[ApprovalRow]] = {}
-        for row in rows:
-            if row.settled_at is None and row.status != "pending" and row.message_id not in waiting:
-                groups.setdefault(row.message_id if row.together else row.id, []).append(row)
-        open_messages = {row.message_id for row in rows if row.status == "pending"}
-        ready = [group for name, group in groups.items() if name not in open_messages]  # of an open group none may run
-        for group in ready:
-            left = await carry_out_together(group, self.services)
-            await self.services.jot_down(self.services.ledger.settle, [one.for_ledger() for one in left])
-        return await self._rows(thread_id) if ready else rows
-
-    async def _rows(self, thread_id: str) -> list[ApprovalRow]:
-        return await self.services.look_up(self.services.ledger.of_thread, thread_id)
-
-    async def _look(self, thread_id: str) -> Place:
-        snapshot = await self.graph.aget_state(_config(thread_id))
-        interrupts = snapshot.interrupts
-        # Not snapshot.next: it leaves out a node that ended, where the crash came before the step's own checkpoint.
-        return Place(snapshot.values.get("messages", []), interrupts[0] if interrupts else None, bool(snapshot.tasks))
-
-    async def _invoke(self, thread_id: str, what: Any) -> Place:
-        try:
-            values = await self.graph.ainvoke(what, _config(thread_id), durability="sync")
-        except GraphRecursionError as error:
-            raise CountersignError(
-                "too_many_steps", f"The model did not come to an end within {MAX_STEPS} steps.", "Ask for less at once."
-            ) from error
-        interrupts = values.get("__interrupt__", ())
-        return Place(values.get("messages", []), interrupts[0] if interrupts else None)
-
-
-def _what_waits(rows: Sequence[ApprovalRow], interrupt: Interrupt) -> frozenset[str]:
-    """The messages whose calls are shown just as the ledger holds them pending, so that only a person can go on.
-
-    Nothing where the interrupt shows what is decided, or forged. While one call of a message is open the others'
-    decisions wait in the ledger.
-    """
-    shown = shown_ids(interrupt.value)
-    pending = [row for row in rows if row.status == "pending"]
-    messages = frozenset(row.message_id for row in pending if row.id in shown)
-    return messages if {row.id for row in pending if row.message_id in messages} <= shown else frozenset()
 
 
 def _asks_for_receipt(answer: Answer, one: Decided) -> bool:
@@ -339,10 +259,6 @@ def _one_person(answers: Sequence[Answer]) -> str:
     if len({answer.approval_id for answer in answers}) != len(answers):
         raise CountersignError("decided_twice", "One approval is decided twice in one answer.", "Decide each once.")
     return people.pop()
-
-
-def _config(thread_id: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": thread_id}, "recursion_limit": MAX_STEPS}
 
 
 def _new_id() -> str:
