@@ -7,15 +7,19 @@ from typing import Any, Final
 
 import anyio.to_thread
 from fastmcp import FastMCP
-from fastmcp.exceptions import NotFoundError
-from fastmcp.server.dependencies import get_context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool as McpTool
-from fastmcp.tools.base import ToolResult
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.types import CallToolRequestParams, ListToolsRequest, TextContent, ToolAnnotations
-from pydantic import ConfigDict, Field
+from mcp.server.lowlevel.server import request_ctx
+from mcp.types import (
+    CallToolRequest,
+    CallToolResult,
+    ListToolsRequest,
+    ServerResult,
+    TextContent,
+    ToolAnnotations,
+)
 from starlette.types import Receive, Scope, Send
 
 from erp_mcp.calls import Calls, Served
@@ -34,44 +38,36 @@ INSTRUCTIONS: Final = (
 PRINCIPAL: Final = "countersign.principal"
 """Key of an ASGI request's scope under which its gate puts who asks."""
 
-McpServer = FastMCP[Any]
-"""The framework's server, by a name that the wiring can use without importing the framework."""
 
+class McpServer(FastMCP[Any]):
+    """The framework's server, whose tool calls are answered by ``Calls`` alone.
 
-class ErpTool(McpTool):
-    """A tool whose checks, errors and answers are the ERP's own."""
+    The framework's own way from a request to a tool (providers, transforms, a session's visibility rules, spans,
+    middlewares) took longer than the rest of a call, and ends in the same place; tools are listed by it as ever.
+    """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    def answer_by(self, calls: Calls) -> None:
+        """Let each ``tools/call`` be answered so, in a worker thread; every failure is a result with ``isError``."""
 
-    calls: Calls = Field(exclude=True)
+        async def answer(request: CallToolRequest) -> ServerResult:
+            name, arguments = request.params.name, request.params.arguments or {}
+            return _result(await anyio.to_thread.run_sync(calls.answer, _asker(), name, arguments, _meta(request)))
 
-    async def run(self, arguments: dict[str, Any]) -> ToolResult:
-        """Answer one call in a worker thread; every failure becomes a result with ``isError``."""
-        principal, meta = _asker()
-        return _result(await anyio.to_thread.run_sync(self.calls.answer, principal, self.name, arguments, meta))
+        self._mcp_server.request_handlers[CallToolRequest] = answer
 
 
 class ByPrincipal(Middleware):
-    """Shows each principal their own tools, and refuses an unknown name like everything else, with a code."""
+    """Shows each principal their own tools."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-
-    async def on_call_tool(
-        self, context: MiddlewareContext[CallToolRequestParams], call_next: CallNext[CallToolRequestParams, ToolResult]
-    ) -> ToolResult:
-        """Pass the call on; only what the framework says about an unknown name is put in our words."""
-        try:
-            return await call_next(context)
-        except NotFoundError:
-            return _result(self._calls.answer(_asker()[0], context.message.name, {}, {}))
 
     async def on_list_tools(
         self, context: MiddlewareContext[ListToolsRequest], call_next: CallNext[ListToolsRequest, Sequence[McpTool]]
     ) -> Sequence[McpTool]:
         """Only what the principal may call."""
         tools = await call_next(context)
-        principal = _asker()[0]
+        principal = _asker()
         if principal.inside:
             return tools
         offered = {tool.name for tool in self._calls.offered(principal)}
@@ -85,11 +81,10 @@ def build_server(store: Store, calls: Calls) -> McpServer:
         store: its database.
         calls: what is served.
     """
-    server: McpServer = FastMCP(
-        "countersign-erp", instructions=INSTRUCTIONS, mask_error_details=True, dereference_schemas=False
-    )
+    server = McpServer("countersign-erp", instructions=INSTRUCTIONS, mask_error_details=True, dereference_schemas=False)
     for tool in calls.served.values():
-        server.add_tool(_mcp_tool(tool, calls))
+        server.add_tool(_mcp_tool(tool))
+    server.answer_by(calls)
     _add_instance(server, store)
     server.add_middleware(ByPrincipal(calls))
     return server
@@ -132,15 +127,14 @@ def _add_instance(server: McpServer, store: Store) -> None:
         return read_instance(store).model_dump_json()
 
 
-def _mcp_tool(tool: Served, calls: Calls) -> ErpTool:
-    return ErpTool(
+def _mcp_tool(tool: Served) -> McpTool:
+    return McpTool(
         name=tool.name,
         description=tool.description,
         parameters=tool.input_schema,
         output_schema=tool.output_schema,
         annotations=_annotations(reads=tool.risk in ("read", "sensitive")),
         meta={META_RISK: tool.risk},
-        calls=calls,
     )
 
 
@@ -149,27 +143,25 @@ def _annotations(*, reads: bool) -> ToolAnnotations:
     return ToolAnnotations(readOnlyHint=reads, destructiveHint=not reads, idempotentHint=True, openWorldHint=False)
 
 
-def _asker() -> tuple[Principal, JsonObject]:
-    """Who asks, and the request's ``_meta``, which no tool schema shows and no model can write.
-
-    A message that came in by HTTP carries its own request: a session's first one says nothing about those after it.
-    """
-    context = get_context().request_context
-    if context is None:
-        return TRUSTED, {}
-    meta = (context.meta.model_extra or {}) if context.meta is not None else {}
-    return TRUSTED if context.request is None else context.request.scope[PRINCIPAL], meta
+def _asker() -> Principal:
+    """Who asks. A message that came in by HTTP carries its own request: a session's first one says nothing about those
+    after it."""
+    context = request_ctx.get(None)
+    return TRUSTED if context is None or context.request is None else context.request.scope[PRINCIPAL]
 
 
-def _result(answer: tuple[bytes, bool]) -> ToolResult:
-    # An empty meta makes FastMCP send the result as it is. Without it the SDK checks every answer again with
-    # jsonschema, which costs more than the query; pydantic built it, and tests check each tool against its schema.
+def _meta(request: CallToolRequest) -> JsonObject:
+    """The request's ``_meta``, which no tool schema shows and no model can write."""
+    meta = request.params.meta
+    return (meta.model_extra or {}) if meta is not None else {}
+
+
+def _result(answer: tuple[bytes, bool]) -> ServerResult:
+    # Nothing checks it against the tool's output schema again: pydantic built it, and tests check each tool.
     # An error stands in the text alone: strict clients hold structured content to the tool's output schema even with
     # isError, and would show their own complaint in place of the error.
     body, is_error = answer
-    return ToolResult(
-        content=[TextContent(type="text", text=body.decode())],
-        structured_content=None if is_error else json.loads(body),
-        meta={},
-        is_error=is_error,
+    text = TextContent(type="text", text=body.decode())
+    return ServerResult(
+        CallToolResult(content=[text], structuredContent=None if is_error else json.loads(body), isError=is_error)
     )
