@@ -15,7 +15,7 @@ from erp_mcp.auth.issuer import JwtIssuer
 from erp_mcp.auth.tokens import TokenFile
 from erp_mcp.calls import Calls, Offer
 from erp_mcp.errors import ErpError
-from erp_mcp.principal import EVERYTHING, PERSONAL, Principal
+from erp_mcp.principal import DECIDE, EVERYTHING, PERSONAL, Principal
 from erp_mcp.queries.lookup import find_customer
 from erp_mcp.registry import Registry, load_registry, skill_directories
 from erp_mcp.skill import SkillError
@@ -96,7 +96,7 @@ def token(options: argparse.Namespace) -> None:
 def _new(options: argparse.Namespace) -> None:
     registry = _registry()
     skills = [*(tool.skill for tool in registry), *registry.internal.values()]
-    known = {EVERYTHING, PERSONAL}.union(*(skill.scopes for skill in skills))
+    known = {EVERYTHING, PERSONAL, DECIDE}.union(*(skill.scopes for skill in skills))
     unknown = sorted(set(options.scope) - known)
     if unknown:
         raise ErpError("scope_unknown", f"No tool knows {', '.join(unknown)}.", f"Scopes: {', '.join(sorted(known))}.")

@@ -15,6 +15,8 @@ META_GRANT: Final = "countersign/grant"
 """``_meta`` key of one grant (a JWT) on a write tool's call."""
 META_GRANTS: Final = "countersign/grants"
 """``_meta`` key of the grants of a ``batch`` call: a list, one per call, in order."""
+META_KEY: Final = "countersign/idempotency-key"
+"""``_meta`` key of a host's own name for a request: the same name is the same request, however often it is sent."""
 META_RISK: Final = "countersign/risk"
 """``meta`` key under which ``tools/list`` says ``read``, ``sensitive``, ``write`` or ``internal``."""
 

@@ -21,8 +21,9 @@ from erp_mcp.tools.arguments import MAX_LINES
 
 BATCH: Final = "batch"
 
-Unapproved = Callable[[Principal, WriteAnswer], WriteAnswer]
-"""What a host does with a call that a person has to approve: it opens an approval, and says in its answer which."""
+Unapproved = Callable[[Principal, BatchCall, JsonObject], WriteAnswer]
+"""What a host does with a call without a grant, and its ``_meta``: it opens an approval, and says in its answer which.
+It gets the call before it is planned: what was asked for earlier and is done by now could not be planned again."""
 
 
 def all_calls(
@@ -119,11 +120,10 @@ def _write_handler(
     def handle(principal: Principal, raw: JsonObject, meta: JsonObject) -> WriteAnswer:
         if principal.customer is not None:
             raw = own_arguments(store, tool, principal.customer, raw)
-        call = BatchCall(tool=tool.name, arguments=raw)
-        answer = batch(store, verifier, registry, [call], _grant(meta))[0]
-        if unapproved is None or principal.inside or answer.status != "approval_required":
-            return answer
-        return unapproved(principal, answer)
+        call, grant = BatchCall(tool=tool.name, arguments=raw), _grant(meta)
+        if grant is None and unapproved is not None and not principal.inside:
+            return unapproved(principal, call, meta)
+        return batch(store, verifier, registry, [call], grant)[0]
 
     return handle
 

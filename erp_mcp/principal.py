@@ -7,6 +7,9 @@ from typing import Final, Literal
 
 PERSONAL: Final = "personal:read"
 """The scope with which personal data of people is shown; without it those fields are left out."""
+DECIDE: Final = "approvals:decide"
+"""The scope of people who look at approvals and decide them, where the server keeps some."""
+
 EVERYTHING: Final = "*"
 """The scope that stands for all of them."""
 _NAME: Final = re.compile(r"[^\x00-\x20\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,98}[^\x00-\x20\x7f-\x9f])?")

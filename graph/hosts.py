@@ -94,13 +94,13 @@ class Hosts:
         """How far one of the host's own requests has come.
 
         Raises:
-            ErpError: ``unknown_approval``: there is none, or somebody else asked for it.
+            ErpError: ``approval_not_found``: there is none, or somebody else asked for it.
         """
         ledger = self._services.ledger
         row = (await self._services.look_up(ledger.get_all, [approval_id])).get(approval_id)
         if row is None or not belongs_to(row, host):
             raise ErpError(
-                "unknown_approval", "There is no such approval among your requests.",
+                "approval_not_found", "There is no such approval among your requests.",
                 "Give the approval_id of an answer to a call of yours.",
             )  # fmt: skip
         await self._services.off_loop(ledger.expire_due, row.thread_id)

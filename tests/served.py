@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,26 +30,34 @@ class Server:
 
 
 @contextmanager
-def serving(module: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[Server]:
-    """Runs ``python -m …`` until the block ends, then stops it with SIGTERM.
+def serving(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, *, ends: Collection[int] = (0,)
+) -> Iterator[Server]:
+    """Runs a command until the block ends, then stops it with SIGTERM.
 
     Args:
-        module: the module and its arguments; ``--port`` is added.
+        command: a module for ``python -m``, or one of our scripts, and its arguments; ``--port`` is added.
         environment: beside the process's own.
         log: a file for what it prints.
+        ends: exit codes with which it may end; a signal's number is negative.
     """
     port = free_port()
-    command = [sys.executable, "-m", *module, "--port", str(port)]
+    script = Path(sys.executable).with_name(command[0])
+    program = [str(script)] if script.exists() else [sys.executable, "-m", command[0]]
     with log.open("wb") as file:
         process = subprocess.Popen(
-            command, env=os.environ | environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file
+            [*program, *command[1:], "--port", str(port)],
+            env=os.environ | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
         )
     try:
         _wait_for(port, process, log)
         yield Server(f"http://127.0.0.1:{port}", process.pid)
         process.send_signal(signal.SIGTERM)
         code = process.wait(STOPPING_SECONDS)
-        assert code in {0, -signal.SIGTERM}, f"it ended with {code}:\n{log.read_text()}"
+        assert code in ends, f"it ended with {code}:\n{log.read_text()}"
     finally:
         if process.poll() is None:
             process.kill()

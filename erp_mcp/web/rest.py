@@ -8,14 +8,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from erp_mcp.calls import Calls, Served
-from erp_mcp.contract import META_GRANT, JsonObject
+from erp_mcp.contract import META_GRANT, META_KEY, JsonObject
 from erp_mcp.errors import ErpError
 from erp_mcp.server import PRINCIPAL
 from erp_mcp.skill import Route
 from erp_mcp.web.replies import error_reply, json_reply, status_of
 
-GRANT_HEADER: Final = "countersign-grant"
-"""REST's place for what MCP carries in ``_meta``: a grant."""
+META_HEADERS: Final = {"countersign-grant": META_GRANT, "idempotency-key": META_KEY}
+"""REST's place for what MCP carries in ``_meta``."""
 _FLAGS: Final = {"true": True, "false": False}
 _ERROR: Final = {
     "type": "object",
@@ -45,8 +45,7 @@ def _add(router: APIRouter, calls: Calls, tool: Served, route: Route) -> None:
             arguments = await _arguments(request, tool, route)
         except ErpError as error:
             return error_reply(error)
-        grant = request.headers.get(GRANT_HEADER)
-        meta = {} if grant is None else {META_GRANT: grant}
+        meta = {key: request.headers[name] for name, key in META_HEADERS.items() if name in request.headers}
         body, is_error = await anyio.to_thread.run_sync(
             calls.answer, request.scope[PRINCIPAL], tool.name, arguments, meta
         )

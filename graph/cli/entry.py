@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from graph.cli import asking, deciding, doctor, looking, pausing, policy, screen, servers, setting_up
+from graph.cli import asking, deciding, doctor, looking, pausing, policy, screen, servers, serving, setting_up
 from graph.cli.chat import chat
 from graph.cli.failures import silence_logs
 
@@ -24,7 +24,7 @@ app = typer.Typer(
 for command in (
     setting_up.init, asking.ask, chat, asking.call, looking.pending, looking.show, deciding.approve, deciding.reject,
     deciding.edit, asking.recover, looking.audit, pausing.pause, pausing.resume_all,
-    doctor.doctor,
+    doctor.doctor, serving.serve,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(policy.app)

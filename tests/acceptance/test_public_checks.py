@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from erp_mcp.auth.tokens import FILE, TokenFile
 from graph.books import make_books
 from graph.settings import Settings
 from tests.acceptance.public_checks import SCENARIOS, all_passed, conform, inspect
@@ -30,18 +31,24 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def over_http(home: Path) -> Iterator[str]:
-    """The ERP's MCP server behind HTTP: where it answers."""
-    with serving(
-        ["erp_mcp", "serve", "--http", "--open"], {"COUNTERSIGN_HOME": str(home)}, home / "http.log"
-    ) as server:
+    """The ERP's MCP server behind HTTP: where it answers. Strangers may read what is public."""
+    command = ["erp_mcp", "serve", "--http", "--open", "--private"]
+    with serving(command, {"COUNTERSIGN_HOME": str(home)}, home / "http.log") as server:
         yield f"{server.url}/mcp"
+
+
+@pytest.fixture(scope="module")
+def token(home: Path) -> str:
+    """A token that may read everything."""
+    return TokenFile(home / FILE).add("inspector", ["*"])
 
 
 @pytest.fixture(params=["stdio", "http"])
 def target(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> list[str]:
     """How the Inspector finds the server: as a process that it starts itself, or behind HTTP."""
     if request.param == "http":
-        return [request.getfixturevalue("over_http"), "--transport", "http"]
+        header = f"Authorization: Bearer {request.getfixturevalue('token')}"
+        return [request.getfixturevalue("over_http"), "--transport", "http", "--header", header]
     server = {
         "command": sys.executable,
         "args": ["-m", "erp_mcp", "serve", "--writes"],
@@ -62,12 +69,11 @@ def test_inspector_lists_the_tools_and_finds_their_schemas_portable(
     assert (names >= WRITES) == ("stdio" in request.node.name)
 
 
-def test_inspector_calls_a_read(target: list[str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_inspector_calls_a_read(target: list[str], tmp_path: Path) -> None:
     said = inspect(*_call(target, "get_order", f"order_id={ORDER}"), home=tmp_path)
 
     answer = said.body()
-    known = "stdio" in request.node.name  # over HTTP nobody said who asks, and is shown no personal data
-    assert answer["structuredContent"].get("customer_name") == ("Simons bistro" if known else None)
+    assert answer["structuredContent"]["customer_name"] == "Simons bistro"
     assert _text(answer) == answer["structuredContent"]
 
 

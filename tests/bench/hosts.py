@@ -1,6 +1,7 @@
 """Outside hosts' reads: our MCP server beside a bare FastMCP server with the same query in a plain function."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any, Final
 import httpx
 from fastmcp import Client
 
+from erp_mcp.auth.tokens import FILE, TokenFile
+from erp_mcp.principal import PERSONAL
 from erp_mcp.store.engine import open_store
 from graph.settings import Settings
 from tests.bench.bare_server import bare_server
@@ -20,9 +23,11 @@ CLIENTS: Final = 16
 CALLS_EACH: Final = 4
 """Calls that each client makes in one cycle."""
 PROTOCOL: Final = "2025-11-25"
+ENDS: Final = (0, -signal.SIGTERM)
+"""A bare server dies of the signal that stops it."""
 
-Serve = Callable[[Path], Sequence[str]]
-"""Given a folder with an ERP, the module to run and its arguments."""
+Serve = Callable[[Path], tuple[Sequence[str], dict[str, str]]]
+"""Given a folder with an ERP, the module to run with its arguments, and the headers that a client sends."""
 
 
 def bare_client(*, typed: bool) -> Opener:
@@ -73,9 +78,10 @@ async def server_with_clients(server: Serve, folder: Path) -> AsyncIterator[tupl
         folder: empty.
     """
     prepare(folder)
-    with serving(server(folder), {"COUNTERSIGN_HOME": str(folder)}, folder / "server.log") as running:
+    command, headers = server(folder)
+    with serving(command, {"COUNTERSIGN_HOME": str(folder)}, folder / "server.log", ends=ENDS) as running:
         async with AsyncExitStack() as stack:
-            clients = [await stack.enter_async_context(_client(running.url)) for _ in range(CLIENTS)]
+            clients = [await stack.enter_async_context(_client(running.url, headers)) for _ in range(CLIENTS)]
 
             async def cycle() -> None:
                 await asyncio.gather(*(_read(client, CALLS_EACH) for client in clients))
@@ -84,9 +90,9 @@ async def server_with_clients(server: Serve, folder: Path) -> AsyncIterator[tupl
 
 
 @asynccontextmanager
-async def _client(url: str) -> AsyncIterator[httpx.AsyncClient]:
-    headers = {"Accept": "application/json, text/event-stream"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as client:
+async def _client(url: str, headers: dict[str, str]) -> AsyncIterator[httpx.AsyncClient]:
+    accepted = {"Accept": "application/json, text/event-stream"}
+    async with httpx.AsyncClient(base_url=url, headers=accepted | headers, timeout=30) as client:
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
         answer = await _post(client, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
         client.headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
@@ -109,11 +115,12 @@ async def _post(client: httpx.AsyncClient, message: dict[str, Any]) -> httpx.Res
     return answer
 
 
-def countersign_server(folder: Path) -> Sequence[str]:
-    """Our server, as it is started for other hosts."""
-    return ["erp_mcp", "serve", "--http", "--open"]
+def countersign_server(folder: Path) -> tuple[Sequence[str], dict[str, str]]:
+    """Our server, as it is started for other hosts, and a token that may read orders with their addresses."""
+    token = TokenFile(folder / FILE).add("bench", ["orders:read", PERSONAL])
+    return ["erp_mcp", "serve", "--http", "--private"], {"Authorization": f"Bearer {token}"}
 
 
-def bare_http_server(folder: Path) -> Sequence[str]:
-    """The bare one, on the same kind of database."""
-    return ["tests.bench.bare_server", Settings(home=folder).erp_database]
+def bare_http_server(folder: Path) -> tuple[Sequence[str], dict[str, str]]:
+    """The bare one, on the same kind of database; it asks nobody who they are."""
+    return ["tests.bench.bare_server", Settings(home=folder).erp_database], {}

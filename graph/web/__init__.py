@@ -1,0 +1,1 @@
+"""What a browser or a program meets of the agent's side: approvals over HTTP."""
