@@ -12,6 +12,9 @@ from graph.services import Services
 PATIENCE_SECONDS = 120.0
 """How long a caller waits for another run of the thread to end; a model may take its time."""
 
+RENEWED_SECONDS = LIFETIME.total_seconds() / 3
+"""How often a run renews its lease."""
+
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.01, 0.25
 
 
@@ -24,13 +27,19 @@ async def leased(services: Services, thread_id: str) -> AsyncIterator[None]:
     """
     owner = new_owner()
     await _take(services, thread_id, owner)
-    renewing = asyncio.create_task(_renew(services, thread_id, owner))
+    renewing: list[asyncio.Task[None]] = []
+    # Most runs are over before a third of the lease is: a timer costs less than a task that only sleeps.
+    timer = asyncio.get_running_loop().call_later(
+        RENEWED_SECONDS, lambda: renewing.append(asyncio.create_task(_renew(services, thread_id, owner)))
+    )
     try:
         yield
     finally:
-        renewing.cancel()
-        with suppress(asyncio.CancelledError):
-            await renewing
+        timer.cancel()
+        for task in renewing:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         point("agent.done")
         await services.jot_down(services.leases.give_back, thread_id, owner)
 
@@ -48,5 +57,5 @@ async def _take(services: Services, thread_id: str, owner: str) -> None:
 
 async def _renew(services: Services, thread_id: str, owner: str) -> None:
     while True:
-        await asyncio.sleep(LIFETIME.total_seconds() / 3)
         await services.jot_down(services.leases.take, thread_id, owner)
+        await asyncio.sleep(RENEWED_SECONDS)

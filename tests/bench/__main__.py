@@ -42,13 +42,14 @@ async def run(comparison: Comparison, rounds: int) -> list[Figure]:
 def show(console: Console, comparison: Comparison, rows: Sequence[Figure]) -> None:
     """The table for a person."""
     table = Table(title=comparison.name, title_justify="left")
-    for heading in ("", "median ms", "ours ÷ this", "at most", ""):
+    for heading in ("", "median ms", "ours ÷ this", "at most", "", "CPU ms", "ours ÷ this"):
         table.add_column(heading, justify="left" if not heading else "right")
     for row in rows:
         bound = "" if row.bound is None else f"{row.bound:.2f}"
         ratio = "" if row.bound is None else f"{row.ratio:.2f}"
         verdict = "" if row.bound is None else "kept" if row.kept else "[bold]missed[/bold]"
-        table.add_row(row.name, f"{row.milliseconds:.2f}", ratio, bound, verdict)
+        computed = "" if row.bound is None else f"{row.computed_ratio:.2f}"
+        table.add_row(row.name, f"{row.milliseconds:.2f}", ratio, bound, verdict, f"{row.computed:.2f}", computed)
     console.print(table)
 
 

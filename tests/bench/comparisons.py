@@ -8,8 +8,8 @@ COMPARISONS = (
         name="approval-cycle",
         ours=Contestant("Countersign: preview, ledger, MCP, grant, audit", ours.approval_cycle),
         others=(
-            (Contestant("LangChain HITL, bare tool", baseline_langchain.bare_tool), 1.5),
-            (Contestant("LangChain HITL, tool over MCP", baseline_langchain.tool_over_mcp), 1.5),
+            (Contestant("LangChain HITL, bare tool", baseline_langchain.bare_tool), 1.25),
+            (Contestant("LangChain HITL, tool over MCP", baseline_langchain.tool_over_mcp), 1.0),
         ),
         rounds=100,
     ),

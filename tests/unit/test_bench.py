@@ -1,5 +1,6 @@
 """The benchmark's own arithmetic, and that its baselines do the work that they are timed for."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.baseline_langchain import bare_tool, tool_over_mcp
-from tests.bench.harness import Comparison, Contestant, Cycle, figures, side_by_side
+from tests.bench.harness import Comparison, Contestant, Cycle, Turn, figures, side_by_side, timed
 from tests.bench.hosts import bare_client
 
 
@@ -37,8 +38,21 @@ async def test_contestants_take_turns_and_warm_up_is_not_counted() -> None:
 def test_a_ratio_is_taken_within_each_round() -> None:
     """A machine that gets ten times slower half-way changes no ratio."""
     comparison = Comparison("c", Contestant("ours", idle), [(Contestant("theirs", idle), 1.5)])
-    ours, theirs = figures(comparison, [[2, 2, 20, 20, 20], [1, 1, 10, 10, 10]])
+    mine = [Turn(passed, 3) for passed in (2, 2, 20, 20, 20)]
+    others = [Turn(passed, 2) for passed in (1, 1, 10, 10, 10)]
+    ours, theirs = figures(comparison, [mine, others])
     assert (ours.ratio, ours.kept, theirs.ratio, theirs.kept) == (1, True, 2, False)
+    assert (ours.computed, theirs.computed, theirs.computed_ratio) == (3, 2, 1.5)
+
+
+async def test_waiting_is_told_from_computing() -> None:
+    """What only waits has passed time and computed next to nothing."""
+
+    async def waits() -> None:
+        await asyncio.sleep(0.05)
+
+    turn = await timed(waits)
+    assert turn.computed < turn.passed / 2
 
 
 @pytest.mark.parametrize("baseline", [bare_tool, tool_over_mcp])
