@@ -11,6 +11,7 @@ from erp_mcp.calls import ALL_TOOLS, Calls, Offer, Served
 from erp_mcp.errors import ErpError
 from erp_mcp.grants import Verifier, load_or_create_key, load_public_key
 from erp_mcp.handlers import Unapproved, all_calls
+from erp_mcp.prompt import load_prompts
 from erp_mcp.registry import Registry, load_registry
 from erp_mcp.server import McpServer, build_server
 from erp_mcp.store.engine import Store, open_store, utc_now
@@ -78,7 +79,7 @@ def build_erp(
     try:
         verifier = _verifier(store.instance_id, key_path, public_key_path, writes=offer.writes)
         calls = all_calls(store, tools, verifier, offer=offer, outside=outside, further=further, unapproved=unapproved)
-        return Erp(store, tools, calls, build_server(store, calls))
+        return Erp(store, tools, calls, build_server(store, calls, load_prompts({*tools.tools, *tools.internal})))
     except BaseException:
         store.close()
         raise

@@ -42,6 +42,7 @@ class Served:
         hidden: fields of the answer that are left out for those who are not shown personal data.
         bindable: whether a token that is bound to one customer may call it.
         route: where REST serves it.
+        body: the business definition (Markdown), for those who ask for it.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Served:
     hidden: Hidden = field(default_factory=dict)
     bindable: bool = False
     route: Route | None = None
+    body: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,6 @@ from erp_mcp.errors import ErpError
 from erp_mcp.principal import DECIDE, EVERYTHING, PERSONAL, Principal
 from erp_mcp.queries.lookup import find_customer
 from erp_mcp.registry import Registry, load_registry, skill_directories
-from erp_mcp.skill import SkillError
 from erp_mcp.store.engine import open_store
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -34,16 +33,15 @@ def serve(options: argparse.Namespace) -> None:
 
     offer = Offer(private=options.private, writes=options.writes)
     _refuse_contradictions(options)
-    with _skills_named():
-        erp = build_erp(
-            _database(options),
-            key_path=_home() / "approval.key",
-            public_key_path=options.public_key,
-            zone=_zone(os.environ.get("COUNTERSIGN_TIMEZONE") or "UTC"),
-            offer=offer,
-            outside=offer,
-            registry=_registry(),
-        )
+    erp = build_erp(
+        _database(options),
+        key_path=_home() / "approval.key",
+        public_key_path=options.public_key,
+        zone=_zone(os.environ.get("COUNTERSIGN_TIMEZONE") or "UTC"),
+        offer=offer,
+        outside=offer,
+        registry=_registry(),
+    )
     with closing(erp):
         if not options.http:
             from erp_mcp.server import serve_stdio
@@ -138,17 +136,7 @@ def _database(options: argparse.Namespace) -> str:
 
 
 def _registry() -> Registry:
-    with _skills_named():
-        return load_registry(skill_directories(os.environ.get("COUNTERSIGN_SKILLS") or ""))
-
-
-@contextmanager
-def _skills_named() -> Iterator[None]:
-    """A skill that cannot be served is an error like any other: one line, with file and line."""
-    try:
-        yield
-    except SkillError as error:
-        raise ErpError("skill_invalid", f"{error}.", "Mend the file, or take its folder away.") from error
+    return load_registry(skill_directories(os.environ.get("COUNTERSIGN_SKILLS") or ""))
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -88,6 +88,7 @@ def _served(tool: Tool, handler: Handler) -> Served:
         hidden=hidden(skill.personal),
         bindable=skill.belongs_to is not None,
         route=skill.route,
+        body=skill.body,
     )
 
 

@@ -1,12 +1,17 @@
 """The ERP as an MCP server; the only module here that knows FastMCP and MCP. What is answered stands in ``calls``."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import anyio.to_thread
 from fastmcp import FastMCP
+from fastmcp.exceptions import NotFoundError, PromptError
+from fastmcp.prompts import Prompt as McpPrompt
+from fastmcp.prompts import PromptArgument
+from fastmcp.resources import TextResource
+from fastmcp.server.dependencies import get_context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool as McpTool
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -15,20 +20,22 @@ from mcp.server.lowlevel.server import request_ctx
 from mcp.types import (
     CallToolRequest,
     CallToolResult,
-    ListToolsRequest,
     ServerResult,
     TextContent,
     ToolAnnotations,
 )
+from pydantic import AnyUrl, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
 from erp_mcp.calls import Calls, Served
 from erp_mcp.contract import META_RISK, JsonObject
 from erp_mcp.instance import read_instance
 from erp_mcp.principal import TRUSTED, Principal
+from erp_mcp.prompt import Prompt
 from erp_mcp.store.engine import Store
 
 INSTANCE_URI: Final = "erp://instance"
+SKILL_URI: Final = "skill://"
 INSTRUCTIONS: Final = (
     "An ERP: orders, products, stock, customers. Reads answer at once. A write answers approval_required with a "
     "preview; a person approves it through the host, and only then does it happen, exactly as previewed. "
@@ -56,34 +63,86 @@ class McpServer(FastMCP[Any]):
         self._mcp_server.request_handlers[CallToolRequest] = answer
 
 
+class Task(McpPrompt):
+    """A prompt of ours."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    prompt: Prompt = Field(exclude=True)
+
+    async def render(self, arguments: dict[str, Any] | None = None) -> str:
+        """The text, filled in.
+
+        Raises:
+            PromptError: an argument is missing.
+        """
+        given = arguments or {}
+        missing = [name for name in self.prompt.arguments if not str(given.get(name, "")).strip()]
+        if missing:
+            raise PromptError(f"{self.name} needs {', '.join(missing)}.")
+        return self.prompt.filled({name: str(given[name]) for name in self.prompt.arguments})
+
+
 class ByPrincipal(Middleware):
-    """Shows each principal their own tools."""
+    """Shows each principal what is their own."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def on_list_tools(
-        self, context: MiddlewareContext[ListToolsRequest], call_next: CallNext[ListToolsRequest, Sequence[McpTool]]
-    ) -> Sequence[McpTool]:
+    async def on_list_tools(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Only what the principal may call."""
-        tools = await call_next(context)
+        return [tool for tool in await call_next(context) if self._shows(tool.name)]
+
+    async def on_list_resources(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """The skills of those tools, and the instance."""
+        return [found for found in await call_next(context) if self._shows_resource(str(found.uri))]
+
+    async def on_read_resource(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """As listed."""
+        uri = str(context.message.uri)
+        if not self._shows_resource(uri):
+            raise NotFoundError(f"There is no resource {uri}.")
+        return await call_next(context)
+
+    async def on_list_prompts(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """The tasks whose tools the principal may all call."""
+        return [found for found in await call_next(context) if self._shows(*found.prompt.tools)]
+
+    async def on_get_prompt(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """As listed."""
+        name = context.message.name
+        if name not in [found.name for found in await get_context().fastmcp.list_prompts()]:
+            raise NotFoundError(f"There is no prompt {name}.")
+        return await call_next(context)
+
+    def _shows_resource(self, uri: str) -> bool:
+        return not uri.startswith(SKILL_URI) or self._shows(uri.removeprefix(SKILL_URI))
+
+    def _shows(self, *names: str) -> bool:
         principal = _asker()
-        if principal.inside:
-            return tools
-        offered = {tool.name for tool in self._calls.offered(principal)}
-        return [tool for tool in tools if tool.name in offered]
+        return principal.inside or {*names} <= {tool.name for tool in self._calls.offered(principal)}
 
 
-def build_server(store: Store, calls: Calls) -> McpServer:
+def build_server(store: Store, calls: Calls, prompts: Iterable[Prompt] = ()) -> McpServer:
     """The MCP server of one ERP.
 
     Args:
         store: its database.
-        calls: what is served.
+        calls: what is served; what a tool means is a resource, ``skill://<tool>``.
+        prompts: the common tasks; one whose tools are not all served is left out.
     """
     server = McpServer("countersign-erp", instructions=INSTRUCTIONS, mask_error_details=True, dereference_schemas=False)
     for tool in calls.served.values():
         server.add_tool(_mcp_tool(tool))
+        if tool.body:
+            uri = AnyUrl(f"{SKILL_URI}{tool.name}")
+            described = f"What {tool.name} means, and when to use it."
+            server.add_resource(
+                TextResource(uri=uri, name=tool.name, description=described, mime_type="text/markdown", text=tool.body)
+            )
+    for prompt in prompts:
+        if set(prompt.tools) <= set(calls.served):
+            server.add_prompt(_mcp_prompt(prompt))
     server.answer_by(calls)
     _add_instance(server, store)
     server.add_middleware(ByPrincipal(calls))
@@ -136,6 +195,13 @@ def _mcp_tool(tool: Served) -> McpTool:
         annotations=_annotations(reads=tool.risk in ("read", "sensitive")),
         meta={META_RISK: tool.risk},
     )
+
+
+def _mcp_prompt(prompt: Prompt) -> Task:
+    arguments = [
+        PromptArgument(name=name, description=meaning, required=True) for name, meaning in prompt.arguments.items()
+    ]
+    return Task(name=prompt.name, description=prompt.description, arguments=arguments, prompt=prompt)
 
 
 def _annotations(*, reads: bool) -> ToolAnnotations:

@@ -10,6 +10,7 @@ import frontmatter
 import yaml  # type: ignore[import-untyped]
 
 from erp_mcp.contract import Risk
+from erp_mcp.errors import ErpError
 
 FILE: Final = "SKILL.md"
 LANGUAGES: Final = ("en", "zh")
@@ -28,11 +29,12 @@ Exposure = Literal["public", "private"]
 Owner = Literal["customer", "order"]
 
 
-class SkillError(Exception):
+class SkillError(ErpError):
     """A skill that cannot be served; the message begins with file and line. It stops the start."""
 
     def __init__(self, path: Path, problem: str, line: int | None = None) -> None:
-        super().__init__(f"{path}: {problem}" if line is None else f"{path}:{line}: {problem}")
+        where = str(path) if line is None else f"{path}:{line}"
+        super().__init__("skill_invalid", f"{where}: {problem}.", "Mend the file, or take it away.")
         self.path = path
         self.line = line
 

@@ -21,6 +21,7 @@ from checkpoints.records import ApprovalRow
 from checkpoints.saver import open_saver
 from erp_mcp.app import Erp, build_erp
 from erp_mcp.grants import Grant, Signer, load_or_create_key
+from erp_mcp.registry import load_registry, skill_directories
 from graph.bridge import Bridge
 from graph.build import assemble
 from graph.errors import CountersignError
@@ -125,7 +126,13 @@ def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock) ->
             servers = Servers(others, book, ledger, settings.home / "servers")
         leases = Leases(checkpoints, clock)
         stack.callback(leases.close)
-        erp = build_erp(settings.erp_database, key_path=settings.key_path, clock=clock, zone=settings.zone)
+        erp = build_erp(
+            settings.erp_database,
+            key_path=settings.key_path,
+            clock=clock,
+            zone=settings.zone,
+            registry=load_registry(skill_directories(settings.skills)),
+        )
         stack.callback(erp.close)
         sign = _signing(Signer(load_or_create_key(settings.key_path)), erp.instance_id)
         worker = ThreadPoolExecutor(1, "countersign-ledger")

@@ -3,6 +3,7 @@
 With ``graph.app`` the only place that reaches into the ERP's inside.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -197,22 +198,25 @@ def verify_records(settings: Settings) -> list[str]:
     ]
 
 
-def why_gone(approval: Approval) -> str | None:
+def why_gone(settings: Settings, approval: Approval) -> str | None:
     """Why this release cannot carry an approval out, as far as the tool's name tells; quick enough for lists."""
-    skill = Path(str(files("erp_mcp"))) / "skills" / approval.tool
-    is_known = skill.is_dir() or is_external(approval.preview.model_dump())
+    further = (Path(part) for part in settings.skills.split(os.pathsep) if part)
+    folders = [Path(str(files("erp_mcp"))) / "skills", *further]
+    is_known = any((folder / approval.tool).is_dir() for folder in folders) or is_external(
+        approval.preview.model_dump()
+    )
     return None if is_known else f"There is no tool {approval.tool!r} any more."
 
 
-def why_unfit(approval: Approval) -> str | None:
+def why_unfit(settings: Settings, approval: Approval) -> str | None:
     """The same by the tool's arguments too; it loads the tools."""
-    from erp_mcp.registry import load_registry
+    from erp_mcp.registry import load_registry, skill_directories
 
-    gone = why_gone(approval)
+    gone = why_gone(settings, approval)
     if gone is not None or is_external(approval.preview.model_dump()):
         return gone
     try:
-        load_registry().tool(approval.tool).parse(approval.args)
+        load_registry(skill_directories(settings.skills)).tool(approval.tool).parse(approval.args)
     except ErpError as error:
         return error.message
     return None

@@ -23,6 +23,7 @@ class Settings(BaseSettings):
     model: str = Field("planner", description="planner (no key, no network) or openai:NAME")
     policy: Path | None = Field(None, description="TOML file: who may approve what; default: any named person")
     mcp_servers: str = Field("", description="other MCP servers whose tools the agent may use, a JSON array")
+    skills: str = Field("", description="directories of further tools for the ERP, a list such as PATH is")
     timezone: str = Field("UTC", description="the business time zone, which decides what a day is")
     user: str = Field("user", description="who asks, where no login says so")
     approver: str = Field("user", description="who decides in LangGraph Studio and chat UIs, where no login says so")

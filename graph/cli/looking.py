@@ -1,6 +1,7 @@
 """Commands that only look: pending, show, audit. They read the two records and load no framework."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -50,7 +51,7 @@ def pending(
             policy = policy_now(open_policy(settings.policy))
             rows = waiting_for(policy, ledger, person, limit=limit + 1, after=behind, only=only)
         asked_before = ledger.get_all([row.supersedes for row in rows if row.supersedes])
-    approvals = with_remarks(approvals_of(rows[:limit], asked_before), why_gone)
+    approvals = with_remarks(approvals_of(rows[:limit], asked_before), partial(why_gone, settings))
     if as_json:
         screen.say_json([approval.as_json() for approval in approvals])
     elif approvals:
@@ -93,7 +94,7 @@ def whole_view(ledger: Ledger, row: ApprovalRow, zone: ZoneInfo) -> RenderableTy
 
 def _remarked(ledger: Ledger, row: ApprovalRow) -> Approval:
     before = ledger.get(row.supersedes) if row.supersedes else None
-    (approval,) = with_remarks([Approval.of(row, before)], why_unfit)
+    (approval,) = with_remarks([Approval.of(row, before)], partial(why_unfit, load_settings()))
     return approval
 
 
