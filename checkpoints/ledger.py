@@ -211,7 +211,7 @@ class Ledger(LedgerReads):
     def close_pending(self, thread_id: str, reason: str) -> list[ApprovalRow]:
         """Supersedes what still waits in a thread, because its requester wants something else now."""
         with self._write() as transaction:
-            waiting = sql.rows(transaction, sql.PENDING_OF_THREAD, thread_id=thread_id)
+            waiting = sql.rows(transaction, sql.of_thread_in("pending"), thread_id=thread_id)
             return [self._move(transaction, row, "superseded", reason=reason) for row in waiting]
 
     def close_changed(self, server: str, offered: Mapping[str, str]) -> list[ApprovalRow]:

@@ -111,8 +111,9 @@ class LedgerReads:
     def of_thread(self, thread_id: str, *statuses: Status) -> list[ApprovalRow]:
         """A thread's approvals, oldest first; all, or those in one of the given states."""
         with self._database.alone() as transaction:
-            found = sql.rows(transaction, sql.OF_THREAD, thread_id=thread_id)
-        return [row for row in found if not statuses or row.status in statuses]
+            if not statuses:
+                return sql.rows(transaction, sql.OF_THREAD, thread_id=thread_id)
+            return sql.rows(transaction, sql.of_thread_in(*statuses), thread_id=thread_id)
 
     def unsettled(self, thread_id: str) -> list[ApprovalRow]:
         """A thread's decided approvals that it has not taken note of."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from checkpoints.records import ApprovalRow, Assurance
+from checkpoints.records import ApprovalRow, Assurance, Status
 from checkpoints.tables import approvals, signatures
 from checkpoints.transactions import Prepared, Transaction
 
@@ -28,7 +28,6 @@ UNSETTLED = sa.and_(approvals.c.settled_at.is_(None), approvals.c.status != "pen
 
 _OF_THREAD = _ROW.where(approvals.c.thread_id == sa.bindparam("thread_id")).order_by(*_IN_ORDER)
 OF_THREAD = Prepared(_OF_THREAD)
-PENDING_OF_THREAD = Prepared(_OF_THREAD.where(approvals.c.status == "pending"))
 UNSETTLED_OF_THREAD = Prepared(_OF_THREAD.where(UNSETTLED))
 UNSETTLED_THREADS = Prepared(
     sa.select(approvals.c.thread_id).distinct().where(UNSETTLED).order_by(approvals.c.thread_id)
@@ -79,6 +78,12 @@ _MOVE = sa.update(approvals).where(approvals.c.id == sa.bindparam("of"), approva
 def move(*columns: str) -> Prepared:
     """Compare-and-set of some columns of one approval: ``of`` and ``before`` name it and the status it must have."""
     return Prepared(_MOVE.values({column: sa.bindparam(f"new_{column}") for column in columns}))
+
+
+@cache
+def of_thread_in(*statuses: Status) -> Prepared:
+    """A thread's approvals in these states, oldest first."""
+    return Prepared(_OF_THREAD.where(one_of(approvals.c.status, statuses)))
 
 
 def select_where(*where: sa.ColumnElement[bool], limit: int | None = None) -> Prepared:

@@ -9,7 +9,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command, Interrupt
 
-from checkpoints.records import ApprovalRow
+from checkpoints.records import ApprovalRow, Status
 from graph.build import Agent as Graph
 from graph.errors import CountersignError
 from graph.execution import carry_out_together
@@ -40,7 +40,7 @@ class Course:
     async def carry_on(self, thread_id: str) -> Place:
         """Brings the graph to where the ledger is: DESIGN section 3's table for ``recover``, row by row."""
         shown = await self._glance(thread_id)
-        if shown is not None and not _what_waits(await self.rows(thread_id), shown):
+        if shown is not None and not _what_waits(await self.rows(thread_id, "pending"), shown):
             place = await self._resume(thread_id, shown)
         else:
             place = await self.look(thread_id)
@@ -82,9 +82,9 @@ class Course:
             await self._services.jot_down(self._services.ledger.settle, [one.for_ledger() for one in left])
         return await self.rows(thread_id) if ready else rows
 
-    async def rows(self, thread_id: str) -> list[ApprovalRow]:
-        """The thread's approvals, as the ledger has them."""
-        return await self._services.look_up(self._services.ledger.of_thread, thread_id)
+    async def rows(self, thread_id: str, *statuses: Status) -> list[ApprovalRow]:
+        """The thread's approvals, as the ledger has them; all, or those in some states."""
+        return await self._services.look_up(self._services.ledger.of_thread, thread_id, *statuses)
 
     async def _glance(self, thread_id: str) -> Interrupt | None:
         """Where a thread waits, if its newest checkpoint says that and nothing else; else only a whole look tells.

@@ -45,6 +45,8 @@ def _began(config: RunnableConfig) -> datetime | None:
     raw: Any = (
         config.get("run_id") or config.get("metadata", {}).get("run_id") or config.get("configurable", {}).get("run_id")
     )
+    if raw is None:
+        return None
     try:
         run_id = uuid.UUID(str(raw))
     except ValueError:

@@ -70,7 +70,9 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
     point("agent.opened")
     waiting = [row for row in rows if row.status == "pending"]
     decided = any(one.is_settled for one in asked) or len(waiting) < len(rows)
-    update: dict[str, Any] = {"messages": answered, "step": "execute" if decided else "model"}
+    update: dict[str, Any] = {"step": "execute" if decided else "model"}
+    if answered:
+        update["messages"] = answered
     if waiting:
         update |= {"request": await request_for(waiting, turn), "step": "approve"}
     return update
