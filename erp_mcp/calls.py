@@ -65,15 +65,19 @@ class Offer:
 
     Args:
         private: reads that are marked private too.
-        writes: tools that write, reads that ask first, and ``batch`` too. A write needs its scope and a grant besides.
+        writes: tools that write and reads that ask first, too. A write needs its scope and a grant besides.
+        batch: with these, ``batch``, which is of use only to those who hold grants.
     """
 
     private: bool = False
     writes: bool = False
+    batch: bool = True
 
     def has(self, risk: Risk, exposure: Exposure) -> bool:
         """Whether a tool is among them."""
-        return (self.private or exposure == "public") if risk == "read" else self.writes
+        if risk == "read":
+            return self.private or exposure == "public"
+        return self.writes and (self.batch or risk != "internal")
 
 
 READS: Final = Offer(private=True)

@@ -13,11 +13,12 @@ from erp_mcp.app import build_erp
 from erp_mcp.auth.doorkeeper import Doorkeeper
 from erp_mcp.auth.issuer import JwtIssuer
 from erp_mcp.auth.tokens import FILE, TokenFile
-from erp_mcp.calls import Served, refuse_lacking
+from erp_mcp.calls import Offer, Served, refuse_lacking
 from erp_mcp.contract import META_KEY, BatchCall, JsonObject, WriteAnswer
 from erp_mcp.errors import ErpError
 from erp_mcp.handlers import Unapproved
 from erp_mcp.principal import DECIDE, Principal
+from erp_mcp.registry import load_registry, skill_directories
 from erp_mcp.schema import input_schema, output_schema, parse_arguments
 from erp_mcp.server import PRINCIPAL
 from erp_mcp.skill import Route
@@ -80,7 +81,9 @@ def open_app(settings: Settings, reach: Reach) -> Iterator[FastAPI]:
     """The application, for as long as it is served; see ``serve``."""
     with open_office(settings) as office:
         erp = build_erp(
-            settings.erp_database, key_path=settings.key_path, zone=settings.zone, further=[_get_approval(office)],
+            settings.erp_database, key_path=settings.key_path, zone=settings.zone,
+            registry=load_registry(skill_directories(settings.skills)),
+            outside=Offer(private=True, writes=True, batch=False), further=[_get_approval(office)],
             unapproved=_opening(office),
         )  # fmt: skip
         with closing(erp):

@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,9 @@ import pytest
 from fastmcp import Client
 
 from erp_mcp.auth.tokens import FILE, TokenFile
-from erp_mcp.contract import META_KEY
+from erp_mcp.contract import META_GRANT, META_KEY
 from graph.settings import Settings
+from tests.acceptance.chaos.worlds import BACKENDS, make_template
 from tests.integration.agent_fixtures import (
     OPEN,
     adjust,
@@ -29,9 +30,10 @@ from tests.integration.agent_fixtures import (
     northwind_home,
     settings,
 )
+from tests.integration.conftest import pg_server
 from tests.served import Server, serving
 
-__all__ = ["northwind_home", "settings"]
+__all__ = ["northwind_home", "pg_server", "settings"]
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
 
@@ -42,7 +44,7 @@ PEOPLE = {
     "desktop": WRITES,
     "laptop": WRITES,
     "andrew": ["approvals:decide"],
-    "steven": ["approvals:decide"],
+    "laura": ["approvals:decide"],
     "both": ["*"],
     "reader": ["products:read"],
 }
@@ -70,9 +72,9 @@ class Served:
             answer = await client.session.call_tool(tool, arguments, meta=meta)
         return bool(answer.isError), json.loads(answer.content[0].text)
 
-    async def ask(self, who: str, delta: int, meta: Json | None = None) -> str:
+    async def ask(self, who: str, delta: int, meta: Json | None = None, *, sku: str = SKU) -> str:
         """Asks for a stock correction; the id of its approval."""
-        is_error, answer = await self.call(who, *adjust(SKU, delta), meta)
+        is_error, answer = await self.call(who, *adjust(sku, delta), meta)
         assert not is_error, answer
         assert answer["status"] == "approval_required"
         return str(answer["approval_id"])
@@ -92,9 +94,22 @@ class Served:
 
 @pytest.fixture
 def tokens(settings: Settings) -> dict[str, str]:
+    return make_tokens(settings)
+
+
+def make_tokens(settings: Settings) -> dict[str, str]:
     """Everybody's token."""
     file = TokenFile(settings.home / FILE)
     return {name: file.add(name, scopes) for name, scopes in PEOPLE.items()}
+
+
+@pytest.fixture(params=BACKENDS)
+def on_either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+    """A HOME with Northwind on SQLite files, or on PostgreSQL."""
+    server = request.getfixturevalue("pg_server") if request.param == "postgresql" else ""
+    (tmp_path / "template").mkdir()
+    with make_template(request.param, tmp_path / "template", server) as template, template.copy(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
@@ -105,8 +120,17 @@ def served(settings: Settings, tokens: dict[str, str]) -> Iterator[Served]:
 
 def running(settings: Settings, *, ends: Sequence[int] = (0,), **environment: str) -> AbstractContextManager[Server]:
     """``countersign serve`` on the test's own HOME."""
-    home = {"COUNTERSIGN_HOME": str(settings.home)}
-    return serving(["countersign", "serve"], home | environment, settings.home / "serve.log", ends=ends)
+    log = settings.home / f"serve-{time.monotonic_ns()}.log"
+    return serving(["countersign", "serve"], variables(settings) | environment, log, ends=ends)
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    """The settings as a process of its own reads them."""
+    given = {
+        "COUNTERSIGN_HOME": str(settings.home), "COUNTERSIGN_ERP_URL": settings.erp_url,
+        "COUNTERSIGN_CHECKPOINT_URL": settings.checkpoint_url, "COUNTERSIGN_POLICY": str(settings.policy or ""),
+    }  # fmt: skip
+    return {name: value for name, value in given.items() if value}
 
 
 @pytest.mark.guarantee("signed-only", "accountable")
@@ -129,11 +153,18 @@ async def test_a_host_asks_a_person_decides_by_token_and_the_host_sees_the_recei
 async def test_what_is_decided_on_the_command_line_is_done_and_seen(served: Served) -> None:
     mine = await served.ask("desktop", -2)
 
+    assert mine in countersign(served.settings, "pending").stdout
+    shown = countersign(served.settings, "show", mine).stdout
+    assert "asked by" in shown
+    assert "desktop" in shown
     done = countersign(served.settings, "approve", mine, "--by", "andrew", "--json")
 
     assert json.loads(done.stdout)["outcome"] == "executed", done.stderr
     assert (await served.progress("desktop", mine))["status"] == "executed"
     assert len(effects(served.settings)) == 1
+    for command in (["audit", "--verify"], ["doctor"], ["recover"]):
+        ended = countersign(served.settings, *command)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 async def test_over_rest_a_write_waits_in_the_same_way(served: Served) -> None:
@@ -173,6 +204,17 @@ async def test_a_host_neither_decides_its_own_request_nor_sees_anothers(served: 
     assert answer["error"]["code"] == "approval_not_found"
     assert {row.status for row in ledger_rows(served.settings)} == {"pending"}
     assert served.decide("both", mine).json()["outcome"] == "executed"
+
+
+async def test_a_host_is_offered_what_its_token_may_call_and_get_approval(served: Served) -> None:
+    async with served.mcp("desktop") as client:
+        writer = {tool.name for tool in await client.list_tools()}
+    async with served.mcp("reader") as client:
+        reader = {tool.name for tool in await client.list_tools()}
+
+    assert {"cancel_order", "adjust_stock", "get_approval"} <= writer
+    assert reader == {"get_approval", "search_products", "get_product", "compute_quote", "compare_quotes"}
+    assert "batch" not in writer  # it is for those who hold grants
 
 
 async def test_who_may_not_write_opens_no_approval(served: Served) -> None:
@@ -226,7 +268,7 @@ async def test_only_whole_and_plain_decisions_count(served: Served) -> None:
     refused: list[tuple[int, Callable[[httpx.Client], httpx.Response]]] = [
         (400, lambda http: http.post(where, json={})),
         (400, lambda http: http.post(where, json=[good])),
-        (400, lambda http: http.post(where, json=good | {"by": "steven"})),
+        (400, lambda http: http.post(where, json=good | {"by": "laura"})),
         (400, lambda http: http.post(where, json={"digest": 7})),
         (400, lambda http: http.post(where, content=b"{")),
         (409, lambda http: http.post(where, json={"digest": "0" * 64})),
@@ -254,6 +296,27 @@ async def test_only_whole_and_plain_decisions_count(served: Served) -> None:
     assert served.decide("andrew", mine).json()["outcome"] == "executed"
 
 
+async def test_only_plain_requests_are_taken_over_mcp(served: Served) -> None:
+    refused: list[tuple[str, Json, Json | None]] = [
+        ("get_approval", {}, None),
+        ("get_approval", {"approval_id": 7}, None),
+        ("get_approval", {"approval_id": "x" * 41}, None),
+        ("get_approval", {"approval_id": "apr_x", "by": "andrew"}, None),
+        (*adjust(SKU, -2), {META_KEY: 7}),
+        (*adjust(SKU, -2), {META_KEY: "k" * 201}),
+        ("adjust_stock", {"sku": SKU, "delta": "many", "reason": "x"}, None),
+        ("adjust_stock", {"sku": SKU, "delta": -1, "reason": "x", "approved": True}, None),
+    ]
+    for tool, arguments, meta in refused:
+        is_error, answer = await served.call("desktop", tool, arguments, meta)
+        assert is_error, (tool, arguments, answer)
+        assert answer["error"]["code"] == "invalid_argument", answer
+    forged = {META_GRANT: "e30.e30.e30", "countersign/approved_by": "andrew"}
+    is_error, answer = await served.call("desktop", *adjust(SKU, -2), forged)
+    assert answer["error"]["code"] == "grant_invalid"
+    assert ledger_rows(served.settings) == []
+
+
 async def test_the_list_has_pages_and_filters(served: Served) -> None:
     ids = [await served.ask("desktop", -1 - number) for number in range(3)]
     other = await served.ask("laptop", -9)
@@ -268,25 +331,36 @@ async def test_the_list_has_pages_and_filters(served: Served) -> None:
 
 
 @pytest.mark.guarantee("first-decision-wins", "once")
-async def test_two_servers_on_one_ledger_do_it_once(settings: Settings, tokens: dict[str, str]) -> None:
-    with running(settings) as first, running(settings) as second:
-        doors = [Served(first, tokens, settings), Served(second, tokens, settings)]
+async def test_two_servers_on_one_ledger_do_it_once(on_either: Settings) -> None:
+    tokens = make_tokens(on_either)
+    with running(on_either) as first, running(on_either) as second:
+        doors = [Served(first, tokens, on_either), Served(second, tokens, on_either)]
         mine = await doors[0].ask("desktop", -2)
         assert await doors[1].ask("desktop", -2) == mine
-        outcomes: list[str] = []
-        people = [
-            threading.Thread(target=lambda d=door, w=who: outcomes.append(d.decide(w, mine).json()["outcome"]))
-            for door, who in zip(doors, ("andrew", "steven"), strict=True)
-        ]
-        for person in people:
-            person.start()
-        for person in people:
-            person.join()
+        with ThreadPoolExecutor() as people:
+            said = people.map(lambda door, who: door.decide(who, mine).json(), doors, ("andrew", "laura"))
+            outcomes = [str(answer["outcome"]) for answer in said]
         assert "executed" in outcomes
         assert set(outcomes) <= {"executed", "already_executed", "already_decided"}
         for door in doors:
             assert (await door.progress("desktop", mine))["status"] == "executed"
-    assert len(effects(settings)) == 1
+    assert len(effects(on_either)) == 1
+
+
+@pytest.mark.guarantee("never-silent")
+async def test_a_stop_lets_a_decision_under_way_finish(served: Served) -> None:
+    asked = [await served.ask("desktop", -1, sku=sku) for sku in ("NW-001", "NW-002", "NW-003", "NW-004")]
+    with ThreadPoolExecutor() as people:
+        deciding = [people.submit(served.decide, "andrew", one) for one in asked]
+        while not any(row.status == "approved" for row in ledger_rows(served.settings)):
+            assert not all(one.done() for one in deciding), "all of them were quicker than this test"
+        os.kill(served.server.pid, signal.SIGTERM)
+        answers = [one.exception() or one.result().json()["outcome"] for one in deciding]
+
+    heard = [answer for answer in answers if answer == "executed"]
+    assert heard, answers
+    assert all(isinstance(answer, httpx.TransportError) for answer in answers if answer != "executed"), answers
+    assert len(effects(served.settings)) == len(heard)
 
 
 @pytest.mark.guarantee("nothing-lost", "once")
@@ -314,6 +388,6 @@ def countersign(settings: Settings, *arguments: str) -> subprocess.CompletedProc
     """A command in a process of its own."""
     program = str(Path(sys.executable).with_name("countersign"))
     return subprocess.run(
-        [program, *arguments], env=os.environ | {"COUNTERSIGN_HOME": str(settings.home)}, capture_output=True,
-        text=True, timeout=120, check=False,
+        [program, *arguments], env=os.environ | variables(settings), capture_output=True, text=True, timeout=120,
+        check=False,
     )  # fmt: skip
