@@ -1,5 +1,6 @@
 """An open agent for a server: it has a thread and an event loop of its own, and may be asked from any other thread."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ RECOVER_SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class Office:
-    """The agent's side of a server. Its methods block, and raise ErpError for all that can be mended.
+    """The agent's side of a server. Its methods raise ErpError for all that can be mended; all but ``decide`` block.
 
     Args:
         portal: the thread with the agent's event loop.
@@ -56,13 +57,18 @@ class Office:
         """How far a raw host's request has come; see ``Hosts.look``."""
         return self._call(Hosts(self.agent).look, host, approval_id)
 
-    def decide(self, thread_id: str, answer: Answer) -> Run:
-        """One decision of somebody whose token was checked; see ``Agent.resume``."""
+    async def decide(self, thread_id: str, answer: Answer) -> Run:
+        """One decision of somebody whose token was checked; see ``Agent.resume``.
+
+        It holds no worker thread: a model may speak for minutes once the write is done. It goes on where the one who
+        waits for it goes away.
+        """
 
         async def resume() -> Run:
             return await self.agent.resume(thread_id, answer, assurance="token")
 
-        return self._call(resume)
+        with _plainly():
+            return await asyncio.shield(asyncio.wrap_future(self.portal.start_task_soon(resume)))
 
     def pending(
         self, *, limit: int, after: tuple[datetime, str] | None = None, only: InboxFilter | None = None

@@ -16,17 +16,25 @@ STARTING_SECONDS: Final = 90.0
 STOPPING_SECONDS: Final = 30.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Server:
     """A server that runs.
 
     Args:
         url: its address, without a slash at the end.
-        pid: its process.
+        process: it.
+        is_stopping: whether it was told to stop.
     """
 
     url: str
-    pid: int
+    process: subprocess.Popen[bytes]
+    is_stopping: bool = False
+
+    def stop(self) -> None:
+        """Tells it to stop, once: a second signal may meet it when it no longer listens to signals."""
+        if not self.is_stopping:
+            self.is_stopping = True
+            self.process.send_signal(signal.SIGTERM)
 
 
 @contextmanager
@@ -54,8 +62,9 @@ def serving(
         )
     try:
         _wait_for(port, process, log)
-        yield Server(f"http://127.0.0.1:{port}", process.pid)
-        process.send_signal(signal.SIGTERM)
+        server = Server(f"http://127.0.0.1:{port}", process)
+        yield server
+        server.stop()
         code = process.wait(STOPPING_SECONDS)
         assert code in ends, f"it ended with {code}:\n{log.read_text()}"
     finally:

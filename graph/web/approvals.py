@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -90,33 +91,33 @@ def approvals_router(office: Office, approver: Approver) -> APIRouter:
         return _whole(office, _one(office, approval_id))
 
     @router.post("/{approval_id}/approve")
-    def approve(request: Request, approval_id: str, body: Approve) -> JSONResponse:
+    async def approve(request: Request, approval_id: str, body: Approve) -> JSONResponse:
         """Signs it, and has it carried out once nothing else of its message waits."""
-        return _decided(office, approval_id, Answer(approval_id, "approve", approver(request), body.digest))
+        return await _decided(office, approval_id, Answer(approval_id, "approve", approver(request), body.digest))
 
     @router.post("/{approval_id}/reject")
-    def reject(request: Request, approval_id: str, body: Reject) -> JSONResponse:
+    async def reject(request: Request, approval_id: str, body: Reject) -> JSONResponse:
         """Refuses it; nothing is done."""
         answer = Answer(approval_id, "reject", approver(request), body.digest, reason=body.reason)
-        return _decided(office, approval_id, answer)
+        return await _decided(office, approval_id, answer)
 
     @router.post("/{approval_id}/edit")
-    def edit(request: Request, approval_id: str, body: Edit) -> JSONResponse:
+    async def edit(request: Request, approval_id: str, body: Edit) -> JSONResponse:
         """Changes its arguments; a fresh preview waits."""
         answer = Answer(approval_id, "edit", approver(request), body.digest, args=body.args)
-        return _decided(office, approval_id, answer)
+        return await _decided(office, approval_id, answer)
 
     return router
 
 
-def _decided(office: Office, approval_id: str, answer: Answer) -> JSONResponse:
-    row = _one(office, approval_id)
+async def _decided(office: Office, approval_id: str, answer: Answer) -> JSONResponse:
+    row = await run_in_threadpool(_one, office, approval_id)
     if belongs_to(row, answer.by):
         raise ErpError(
             "forbidden", f"{answer.by} asked for this over MCP, and the same token does not decide it.",
             "Somebody else has to decide it.",
         )  # fmt: skip
-    run = office.decide(row.thread_id, answer)
+    run = await office.decide(row.thread_id, answer)
     return JSONResponse(run.as_json(), _status(run, row, answer))
 
 

@@ -86,7 +86,7 @@ async def server_with_clients(server: Serve, folder: Path) -> AsyncIterator[tupl
             async def cycle() -> None:
                 await asyncio.gather(*(_read(client, CALLS_EACH) for client in clients))
 
-            yield running.pid, cycle
+            yield running.process.pid, cycle
 
 
 @asynccontextmanager
