@@ -136,7 +136,8 @@ def _per_sku(conditions: Conditions) -> sa.CTE:
         )
         .join(orders, orders.c.id == order_lines.c.order_id)
         .where(*conditions)
-        .group_by(order_lines.c.sku, orders.c.currency)
+        # The currency first: with the product first, SQLite walks the lines by the product's index and jumps to each.
+        .group_by(orders.c.currency, order_lines.c.sku)
         .cte("per_sku")
     )
 

@@ -56,3 +56,18 @@ def test_a_table_that_is_read_from_end_to_end_is_seen(northwind: Store) -> None:
     """A search looks through all names: the check above would name it."""
     sent = statements(northwind, load_registry(), ReadCall("find_customers", {"query": "markt"}, "search"))
     assert any(scanned(northwind, statement, parameters) for statement, parameters in sent)
+
+
+@pytest.mark.parametrize("group_by", ["product", "category"])
+def test_sales_by_product_do_not_fetch_lines_product_by_product(northwind: Store, group_by: str) -> None:
+    """Every line is needed, so they are read in the order in which they lie; in the index's order each is a jump."""
+    with northwind.write() as tx:
+        tx.connection.exec_driver_sql("ANALYZE")  # SQLite only takes that way where it has statistics
+    sent = statements(northwind, load_registry(), ReadCall("sales_summary", {"group_by": group_by}, "aggregate"))
+    with northwind.read() as tx:
+        explain = "EXPLAIN QUERY PLAN" if tx.connection.dialect.name == "sqlite" else "EXPLAIN"
+        steps = [
+            str(row[-1]) for one, given in sent for row in tx.connection.exec_driver_sql(f"{explain} {one}", given)
+        ]
+    assert any("order_lines" in step for step in steps)
+    assert [step for step in steps if "ix_order_lines_sku" in step] == []
