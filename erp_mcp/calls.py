@@ -80,6 +80,7 @@ class Offer:
         return self.writes and (self.batch or risk != "internal")
 
 
+PUBLIC: Final = Offer()
 READS: Final = Offer(private=True)
 ALL_TOOLS: Final = Offer(private=True, writes=True)
 
@@ -126,6 +127,8 @@ class Calls:
             return to_json(incident(name, error).as_json()), True
 
     def _is_there(self, principal: Principal, tool: Served) -> bool:
+        if principal.stranger and not PUBLIC.has(tool.risk, tool.exposure):
+            return False
         return principal.inside or tool.name in self._outside
 
     def _permitted(self, principal: Principal, name: str) -> Served:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from erp_mcp.auth.doorkeeper import Doorkeeper
 from erp_mcp.auth.issuer import JwtIssuer
 from erp_mcp.auth.tokens import TokenFile
-from erp_mcp.calls import Calls, Offer
+from erp_mcp.calls import PUBLIC, Calls, Offer
 from erp_mcp.errors import ErpError
 from erp_mcp.principal import DECIDE, EVERYTHING, PERSONAL, Principal
 from erp_mcp.queries.lookup import find_customer
@@ -78,8 +78,8 @@ def _doorkeeper(options: argparse.Namespace, audience: str, calls: Calls) -> Doo
 
 def open_reader(calls: Calls) -> Principal:
     """Who asks without a token where that is allowed: public reads, without personal data."""
-    public = (tool for tool in calls.served.values() if Offer().has(tool.risk, tool.exposure))
-    return Principal("anonymous", frozenset().union(*(tool.scopes for tool in public)) - {PERSONAL})
+    public = (tool.scopes for tool in calls.served.values() if PUBLIC.has(tool.risk, tool.exposure))
+    return Principal("anonymous", frozenset().union(*public) - {PERSONAL}, stranger=True)
 
 
 def token(options: argparse.Namespace) -> None:

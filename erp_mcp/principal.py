@@ -28,6 +28,7 @@ class Principal:
         customer: the id of the one customer whose records they may see; None is every customer.
         assurance: how surely ``name`` is known.
         inside: whether they are in the process, or started it, so that nothing need be checked.
+        stranger: whether they came without a token, so that only public reads are there for them.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Principal:
     customer: str | None = None
     assurance: Assurance = "asserted"
     inside: bool = False
+    stranger: bool = False
 
     def lacks(self, needed: Iterable[str]) -> list[str]:
         """The scopes of ``needed`` that they do not have, sorted; empty where they may."""

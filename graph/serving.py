@@ -50,6 +50,7 @@ class Reach:
         origins: web origins that may call besides its own.
         jwt_key: a public key in PEM; JWTs that it verifies are taken as tokens.
         jwt_issuer: what their ``iss`` must say.
+        private: offer reads that are marked private too.
     """
 
     host: str
@@ -58,6 +59,7 @@ class Reach:
     origins: Sequence[str] = ()
     jwt_key: Path | None = None
     jwt_issuer: str | None = None
+    private: bool = False
 
 
 def serve(settings: Settings, reach: Reach, started: Callable[[], None]) -> None:
@@ -83,7 +85,7 @@ def open_app(settings: Settings, reach: Reach) -> Iterator[FastAPI]:
         erp = build_erp(
             settings.erp_database, key_path=settings.key_path, zone=settings.zone,
             registry=load_registry(skill_directories(settings.skills)),
-            outside=Offer(private=True, writes=True, batch=False), further=[_get_approval(office)],
+            outside=Offer(private=reach.private, writes=True, batch=False), further=[_get_approval(office)],
             unapproved=_opening(office),
         )  # fmt: skip
         with closing(erp):

@@ -20,6 +20,7 @@ def serve(
     origins: Annotated[
         list[str] | None, typer.Option("--allow-origin", metavar="URL", help="A web origin that may call.")
     ] = None,
+    private: Annotated[bool, typer.Option("--private", help="Offer reads that are marked private too.")] = False,
     jwt_key: Annotated[
         Path | None, typer.Option("--jwt-key", metavar="PEM", help="Take JWTs that this public key verifies.")
     ] = None,
@@ -31,5 +32,5 @@ def serve(
     def started() -> None:
         screen.say(f"MCP at http://{host}:{port}/mcp, REST under /api, approvals at /api/approvals")
 
-    serve(load_settings(), Reach(host, port, names or (), origins or (), jwt_key, jwt_issuer), started)
+    serve(load_settings(), Reach(host, port, names or (), origins or (), jwt_key, jwt_issuer, private), started)
     return Exit.DONE
