@@ -55,6 +55,7 @@ def build_erp(
     registry: Registry | None = None,
     further: Iterable[Served] = (),
     unapproved: Unapproved | None = None,
+    own_loop: bool = False,
 ) -> Erp:
     """Open the database and build the server.
 
@@ -69,6 +70,7 @@ def build_erp(
         registry: the tools; found in the package if left out.
         further: tools of the host beside the ERP's own.
         unapproved: what becomes of a write without a grant by somebody outside; None leaves it at the preview.
+        own_loop: the event loop of the one client is its own, so that short calls may hold it up.
 
     Raises:
         ErpError: what opening the database or reading the key raises; ``key_missing``.
@@ -79,7 +81,9 @@ def build_erp(
     try:
         verifier = _verifier(store.instance_id, key_path, public_key_path, writes=offer.writes)
         calls = all_calls(store, tools, verifier, offer=offer, outside=outside, further=further, unapproved=unapproved)
-        return Erp(store, tools, calls, build_server(store, calls, load_prompts({*tools.tools, *tools.internal})))
+        prompts = load_prompts({*tools.tools, *tools.internal})
+        in_place = own_loop and store.url.startswith("sqlite")
+        return Erp(store, tools, calls, build_server(store, calls, prompts, in_place=in_place))
     except BaseException:
         store.close()
         raise

@@ -32,6 +32,7 @@ from erp_mcp.contract import META_RISK, JsonObject
 from erp_mcp.instance import read_instance
 from erp_mcp.principal import TRUSTED, Principal
 from erp_mcp.prompt import Prompt
+from erp_mcp.registry import PLANNED
 from erp_mcp.store.engine import Store
 
 INSTANCE_URI: Final = "erp://instance"
@@ -53,11 +54,15 @@ class McpServer(FastMCP[Any]):
     middlewares) took longer than the rest of a call, and ends in the same place; tools are listed by it as ever.
     """
 
-    def answer_by(self, calls: Calls) -> None:
-        """Let each ``tools/call`` be answered so, in a worker thread; every failure is a result with ``isError``."""
+    def answer_by(self, calls: Calls, *, in_place: bool) -> None:
+        """Let each ``tools/call`` be answered so, in a worker thread unless a write may be answered in place; every
+        failure is a result with ``isError``."""
+        quick = frozenset(tool.name for tool in calls.served.values() if in_place and tool.risk in PLANNED)
 
         async def answer(request: CallToolRequest) -> ServerResult:
             name, arguments = request.params.name, request.params.arguments or {}
+            if name in quick:
+                return _result(calls.answer(_asker(), name, arguments, _meta(request)))
             return _result(await anyio.to_thread.run_sync(calls.answer, _asker(), name, arguments, _meta(request)))
 
         self._mcp_server.request_handlers[CallToolRequest] = answer
@@ -123,13 +128,14 @@ class ByPrincipal(Middleware):
         return principal.inside or {*names} <= {tool.name for tool in self._calls.offered(principal)}
 
 
-def build_server(store: Store, calls: Calls, prompts: Iterable[Prompt] = ()) -> McpServer:
+def build_server(store: Store, calls: Calls, prompts: Iterable[Prompt] = (), *, in_place: bool = False) -> McpServer:
     """The MCP server of one ERP.
 
     Args:
         store: its database.
         calls: what is served; what a tool means is a resource, ``skill://<tool>``.
         prompts: the common tasks; one whose tools are not all served is left out.
+        in_place: plan and execute on the event loop's own thread; reads, which may take long, never are.
     """
     server = McpServer("countersign-erp", instructions=INSTRUCTIONS, mask_error_details=True, dereference_schemas=False)
     for tool in calls.served.values():
@@ -143,7 +149,7 @@ def build_server(store: Store, calls: Calls, prompts: Iterable[Prompt] = ()) -> 
     for prompt in prompts:
         if set(prompt.tools) <= set(calls.served):
             server.add_prompt(_mcp_prompt(prompt))
-    server.answer_by(calls)
+    server.answer_by(calls, in_place=in_place)
     _add_instance(server, store)
     server.add_middleware(ByPrincipal(calls))
     return server

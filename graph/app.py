@@ -50,8 +50,8 @@ async def open_agent(
         settings: from the environment if left out.
         chat: a chat model in place of the one that the settings name.
         clock: what time it is, in UTC.
-        own_loop: the event loop serves this agent alone, so that short reads and checkpoints may be done in place; say
-            False in a server that answers others on the same loop.
+        own_loop: the event loop serves this agent alone, so that files may be read and written in place (a trip
+            to a thread takes longer than most of that); say False in a server that answers others on the same loop.
 
     Raises:
         CountersignError, ErpError, CheckpointError: what is missing or wrong, each with what to do.
@@ -72,18 +72,18 @@ async def open_services(
 
     Args:
         settings, chat, clock: as for ``open_agent``.
-        own_loop: the event loop is ours, and may be held up for the fraction of a millisecond that a look-up takes.
+        own_loop: the event loop is ours, and may be held up while a file is read or written.
 
     Databases are opened and closed in a thread: they block, and the server's event loop refuses what blocks.
     """
-    books = await asyncio.to_thread(_open_books, settings, chat, clock)
+    books = await asyncio.to_thread(_open_books, settings, chat, clock, own_loop)
     _spare_the_collector()
     try:
         async with Bridge(books.erp.server, books.servers) as bridge:
             yield Services(
                 settings=settings, bridge=bridge, ledger=books.ledger, leases=books.leases, policy=books.policy,
                 chat=books.chat, clock=clock, sign=books.sign, worker=books.worker,
-                reads_in_place=own_loop and sqlite_path(books.ledger.url) is not None,
+                in_place=own_loop and sqlite_path(books.ledger.url) is not None,
             )  # fmt: skip
     finally:
         books.close()  # in place: while the interpreter ends no thread takes work any more
@@ -111,7 +111,7 @@ class _Books:
     close: Callable[[], None]
 
 
-def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock) -> _Books:
+def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock, own_loop: bool) -> _Books:
     with ExitStack() as stack:
         policy = open_policy(settings.policy)
         model = chat or chat_model(settings)
@@ -132,6 +132,7 @@ def _open_books(settings: Settings, chat: BaseChatModel | None, clock: Clock) ->
             clock=clock,
             zone=settings.zone,
             registry=load_registry(skill_directories(settings.skills)),
+            own_loop=own_loop,
         )
         stack.callback(erp.close)
         sign = _signing(Signer(load_or_create_key(settings.key_path)), erp.instance_id)

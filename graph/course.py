@@ -79,7 +79,7 @@ class Course:
         ready = [group for name, group in groups.items() if name not in open_messages]  # of an open group none may run
         for group in ready:
             left = await carry_out_together(group, self._services)
-            await self._services.jot_down(self._services.ledger.settle, [one.for_ledger() for one in left])
+            await self._services.write_down(self._services.ledger.settle, [one.for_ledger() for one in left])
         return await self.rows(thread_id) if ready else rows
 
     async def rows(self, thread_id: str, *statuses: Status) -> list[ApprovalRow]:

@@ -70,7 +70,7 @@ async def decide(
             refused[answer.approval_id] = prepared
         else:
             decisions.append(prepared)
-    verdicts = await services.off_loop(
+    verdicts = await services.write_down(
         services.ledger.decide, decisions, by=who.name, assurance=assurance, thread_id=thread_id
     )
     point("agent.decided")
@@ -101,7 +101,7 @@ async def decide_by_rule(services: Services, rows: Sequence[ApprovalRow]) -> lis
         if rights.terms.automatic is None:
             continue
         by_rule = Decision(row.id, "approve", row.digest, needs=())
-        verdicts = await services.off_loop(
+        verdicts = await services.write_down(
             services.ledger.decide, [by_rule], by=BY_RULE + rights.terms.automatic, assurance="policy"
         )
         point("agent.decided")

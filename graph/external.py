@@ -47,7 +47,7 @@ async def send_once(row: ApprovalRow, services: Services, *, may_repeat: bool) -
 
 async def _send(row: ApprovalRow, services: Services, servers: Servers, *, is_repeat: bool) -> End:
     async def mark() -> bool:
-        is_first = is_repeat or await services.off_loop(services.ledger.attempt, row.id)
+        is_first = is_repeat or await services.write_down(services.ledger.attempt, row.id)
         point("agent.attempted")
         return is_first
 

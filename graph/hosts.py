@@ -103,14 +103,14 @@ class Hosts:
                 "approval_not_found", "There is no such approval among your requests.",
                 "Give the approval_id of an answer to a call of yours.",
             )  # fmt: skip
-        await self._services.off_loop(ledger.expire_due, row.thread_id)
+        await self._services.write_down(ledger.expire_due, row.thread_id)
         rows = await self._services.look_up(ledger.of_thread, row.thread_id)
         return _progress(next(one for one in rows if one.id == row.id), rows)
 
     async def _found(self, thread_id: str, *, for_good: bool) -> ApprovalRow | None:
         """The newest approval of a request that counts as the same one."""
         ledger = self._services.ledger
-        await self._services.off_loop(ledger.expire_due, thread_id)
+        await self._services.write_down(ledger.expire_due, thread_id)
         rows = await self._services.look_up(ledger.of_thread, thread_id)
         same = [row for row in rows if for_good or row.status in {"pending", "approved"}]
         return same[-1] if same else None

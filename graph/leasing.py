@@ -41,12 +41,12 @@ async def leased(services: Services, thread_id: str) -> AsyncIterator[None]:
             with suppress(asyncio.CancelledError):
                 await task
         point("agent.done")
-        await services.jot_down(services.leases.give_back, thread_id, owner)
+        await services.write_down(services.leases.give_back, thread_id, owner)
 
 
 async def _take(services: Services, thread_id: str, owner: str) -> None:
     waited, wait = 0.0, FIRST_WAIT_SECONDS
-    while not await services.jot_down(services.leases.take, thread_id, owner):
+    while not await services.write_down(services.leases.take, thread_id, owner):
         if waited > PATIENCE_SECONDS:
             raise CountersignError(
                 "thread_busy", f"Thread {thread_id} is being worked on by another run.", "Try again in a moment."
@@ -57,5 +57,5 @@ async def _take(services: Services, thread_id: str, owner: str) -> None:
 
 async def _renew(services: Services, thread_id: str, owner: str) -> None:
     while True:
-        await services.jot_down(services.leases.take, thread_id, owner)
+        await services.write_down(services.leases.take, thread_id, owner)
         await asyncio.sleep(RENEWED_SECONDS)

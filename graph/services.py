@@ -37,7 +37,7 @@ class Services:
         chat: the chat model, without tools bound.
         clock: what time it is, in UTC.
         worker: a thread for the ledger, which blocks.
-        reads_in_place: whether reading the ledger may block this event loop; ``langgraph dev`` allows no such thing.
+        in_place: whether the ledger may block this event loop; ``langgraph dev`` allows no such thing.
     """
 
     settings: Settings
@@ -49,7 +49,7 @@ class Services:
     chat: BaseChatModel
     clock: Callable[[], datetime]
     worker: ThreadPoolExecutor
-    reads_in_place: bool = False
+    in_place: bool = False
     _bound: dict[tuple[int, int], Runnable[list[BaseMessage], AIMessage]] = field(default_factory=dict, repr=False)
 
     async def model(self) -> Runnable[list[BaseMessage], AIMessage]:
@@ -70,20 +70,18 @@ class Services:
         return await self.look_up(policy_now, self.policy)
 
     async def look_up(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Reads from the ledger: in place where the loop is our own and the ledger a file (0.2 ms, and no lock can hold
-        it up, while a trip to a thread takes longer), else like every other call."""
-        if self.reads_in_place:
+        """Reads from the ledger, which blocks: in its worker thread, or in place where this event loop may be held up.
+
+        It takes a tenth of a millisecond, and a trip to a thread and back takes longer, on a busy machine much longer.
+        """
+        if self.in_place:
             return function(*arguments, **named)
-        return await self.off_loop(function, *arguments, **named)
+        return await asyncio.get_running_loop().run_in_executor(self.worker, lambda: function(*arguments, **named))
 
-    async def jot_down(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Writes what needs no flush to the disk (a lease, a recorded outcome): as quick as a look-up, done as one."""
+    async def write_down(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        """Writes to the ledger, or to the leases, in the same way: for as long as the disk takes to flush at most,
+        unless another process is writing just then."""
         return await self.look_up(function, *arguments, **named)
-
-    async def off_loop(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Runs a blocking call of the ledger in its own thread."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.worker, lambda: function(*arguments, **named))
 
 
 Provider = Callable[[], Awaitable[Services]]

@@ -150,9 +150,9 @@ class Agent:
             NoAnswerError, PausedError: and what else the first thread that cannot go on has to say; the others went on.
         """
         ledger, leases = self.services.ledger, self.services.leases
-        expired = await self.services.off_loop(ledger.expire_due)
+        expired = await self.services.write_down(ledger.expire_due)
         unsettled = await self.services.look_up(ledger.unsettled_threads)
-        cut_off = await self.services.off_loop(leases.left_behind)
+        cut_off = await self.services.write_down(leases.left_behind)
         in_a_pause = await self.services.look_up(ledger.opened_in_a_pause)
         by_rule = [row for row in await decide_by_rule(self.services, in_a_pause) if row.status != "pending"]
         threads = dict.fromkeys([*cut_off, *unsettled, *(row.thread_id for row in [*expired, *by_rule])])
@@ -186,9 +186,9 @@ class Agent:
     async def _make_room(self, thread_id: str, supersede: bool) -> None:
         """Before a new message: settle what is decided, then refuse with what waits, or withdraw it on request."""
         ledger = self.services.ledger
-        await self.services.off_loop(ledger.expire_due, thread_id)
+        await self.services.write_down(ledger.expire_due, thread_id)
         if supersede:
-            await self.services.off_loop(ledger.close_pending, thread_id, "a new message superseded it")
+            await self.services.write_down(ledger.close_pending, thread_id, "a new message superseded it")
         await self._course.carry_on(thread_id)
         waiting = await self.services.look_up(ledger.of_thread, thread_id, "pending")
         if waiting:

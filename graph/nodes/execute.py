@@ -41,7 +41,7 @@ async def execute(state: State, turn: Turn) -> dict[str, Any]:
     finally:
         point("agent.carried_out")
         if settled:
-            await services.jot_down(services.ledger.settle, [one.for_ledger() for one in settled])
+            await services.write_down(services.ledger.settle, [one.for_ledger() for one in settled])
     point("agent.settled")
     after = {one.row.call: one.settled_row() for one in settled}
     results = [

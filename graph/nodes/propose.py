@@ -65,7 +65,7 @@ async def propose(state: State, turn: Turn) -> dict[str, Any]:
         if isinstance(outcome, ErpError)
     ]
     proposals = [outcome for outcome in made if isinstance(outcome, Proposal)]
-    rows = await services.off_loop(services.ledger.open, proposals) if proposals else []
+    rows = await services.write_down(services.ledger.open, proposals) if proposals else []
     rows = await decide_by_rule(services, rows)
     point("agent.opened")
     waiting = [row for row in rows if row.status == "pending"]
