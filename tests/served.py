@@ -30,11 +30,11 @@ class Server:
     process: subprocess.Popen[bytes]
     is_stopping: bool = False
 
-    def stop(self) -> None:
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Tells it to stop, once: a second signal may meet it when it no longer listens to signals."""
         if not self.is_stopping:
             self.is_stopping = True
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(number)
 
 
 @contextmanager

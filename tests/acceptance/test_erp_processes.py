@@ -99,7 +99,7 @@ def test_a_stop_lets_what_is_under_way_finish(home: Path, number: signal.Signals
                 thread.start()
             _wait_for(home / "over-mcp", home / "over-rest")
             stopping = time.monotonic()
-            os.kill(server.pid, number)
+            server.stop(number)
             for thread in work:
                 thread.join(30)
             with suppress(httpx.RemoteProtocolError):  # a stream without an end is cut off, which hosts know
