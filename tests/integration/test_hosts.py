@@ -115,6 +115,22 @@ async def test_a_key_names_a_request_for_good(agent: Agent, hosts: Hosts, settin
 
 
 @pytest.mark.guarantee("once")
+async def test_a_key_finds_what_was_done_though_it_could_not_be_done_again(
+    agent: Agent, hosts: Hosts, settings: Settings
+) -> None:
+    asked = await hosts.ask(HOST, *cancel(OPEN), "k1")
+    await decide(agent, asked.approval_id or "")
+
+    again = await hosts.ask(HOST, *cancel(OPEN), "k1")
+
+    assert (again.status, again.approval_id) == ("executed", asked.approval_id)
+    with pytest.raises(ErpError) as refused:
+        await hosts.ask(HOST, *cancel(OPEN), "k2")
+    assert refused.value.code == "already_cancelled"
+    assert len(effects(settings)) == 1
+
+
+@pytest.mark.guarantee("once")
 async def test_a_keyed_call_that_a_rule_signs_is_done_once_however_often_it_comes_at_once(
     settings: Settings, tmp_path: Path
 ) -> None:
