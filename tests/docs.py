@@ -11,6 +11,7 @@ from langgraph.graph import END, START
 from typer.main import get_command
 
 from erp_mcp.registry import Tool, load_registry
+from erp_mcp.skill import NOBODY
 from graph.build import build_graph
 from graph.cli.entry import app
 from graph.services import Services
@@ -44,6 +45,20 @@ def tools() -> str:
     found = sorted(load_registry(), key=lambda tool: (RISKS.index(tool.risk), tool.name))
     rows = [(signature(tool), tool.risk, first_sentence(tool.skill.description)) for tool in found]
     return table(("tool", "risk", "what it does"), rows)
+
+
+def access() -> str:
+    """Who may call what of the ERP, from the skills."""
+    rows = []
+    for skill in sorted((tool.skill for tool in load_registry()), key=lambda skill: skill.name):
+        owner = skill.belongs_to
+        bound = "refused" if owner is None else "all" if owner == NOBODY else f"their own, by `{owner.argument}`"
+        route = skill.route and f"`{skill.route.method} /api{skill.route.path}`"
+        named = ", ".join(f"`{path}`" for path in skill.personal)
+        scopes = " ".join(f"`{scope}`" for scope in skill.scopes)
+        rows.append((f"`{skill.name}`", skill.exposure, scopes, named, bound, route or ""))
+    headings = ("tool", "exposure", "scopes", "only with `personal:read`", "a token bound to a customer gets", "REST")
+    return table(headings, rows)
 
 
 def usage(parameters: Iterable[Any]) -> Iterator[str]:
@@ -99,6 +114,7 @@ def settings() -> str:
 
 PARTS: Final[dict[str, Callable[[], str]]] = {
     "tools": tools,
+    "access": access,
     "commands": commands,
     "graph": picture,
     "settings": settings,

@@ -8,6 +8,7 @@ from typing import Final
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from erp_mcp.app import Erp
@@ -17,7 +18,7 @@ from erp_mcp.errors import ErpError
 from erp_mcp.server import HttpApp
 from erp_mcp.web.gate import MCP_PATH, Gate
 from erp_mcp.web.replies import error_reply, status_of
-from erp_mcp.web.rest import rest_router
+from erp_mcp.web.rest import META_HEADERS, rest_router
 
 API_PATH: Final = "/api"
 OPENAPI_PATH: Final = "/api/openapi.json"
@@ -73,6 +74,14 @@ def build_app(
     app.add_middleware(
         Gate, doorkeeper=doorkeeper, hosts=hosts, origins=origins, open_paths={OPENAPI_PATH, *open_paths}
     )
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", *META_HEADERS],
+            expose_headers=["Mcp-Session-Id", "WWW-Authenticate"],
+        )
     return app
 
 

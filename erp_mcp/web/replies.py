@@ -36,8 +36,8 @@ def status_of(code: str) -> int:
 
 
 def json_reply(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """JSON that is ready."""
-    return Response(body, status, headers, "application/json")
+    """JSON that is ready, and is nobody else's: no cache keeps it."""
+    return Response(body, status, {"cache-control": "no-store"} | (headers or {}), "application/json")
 
 
 def error_reply(error: ErpError, headers: dict[str, str] | None = None) -> Response:

@@ -155,6 +155,26 @@ async def test_its_own_names_and_pages_can(door: Door) -> None:
             assert (await client.get(f"/api/orders/{OPEN}", headers=headers)).status_code == 200
 
 
+async def test_a_page_that_the_operator_allowed_can_call_and_read(door: Door, tmp_path: Path) -> None:
+    """The browser's own question before it (preflight) is answered for that origin and for no other."""
+    host = open_host(f"sqlite:///{tmp_path / 'erp.db'}", tmp_path)
+    friend = {"Origin": "https://desk.example"}
+    asks = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+    with serving(build_app(host.erp, Doorkeeper(door.tokens), origins=["https://desk.example"])) as address:
+        async with rest_client(address, door.token) as client:
+            order = f"/api/orders/{OPEN}"
+            before = await client.options(order, headers=friend | asks)
+            answer = await client.get(order, headers=friend)
+            stranger = await client.options(order, headers=asks | {"Origin": "https://evil.example"})
+            refused = await client.get(order, headers={"Origin": "https://evil.example"})
+    host.erp.close()
+    assert (before.status_code, answer.status_code, refused.status_code) == (200, 200, 403)
+    assert before.headers["access-control-allow-origin"] == friend["Origin"]
+    assert answer.headers["access-control-allow-origin"] == friend["Origin"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in stranger.headers
+
+
 async def test_a_request_is_bounded_in_size_with_and_without_a_declared_length(door: Door) -> None:
     """413, whichever way it comes; and just below it is read."""
 
