@@ -1,6 +1,6 @@
 """What answers a call: each tool of the registry joined with the database, the grants and whoever asks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -63,7 +63,21 @@ def all_calls(
             raise skill.error("name", f"there is no internal tool {skill.name}")
         if offer.has(skill.risk, skill.exposure):
             served.append(_batch(skill, store, registry, verifier))
+    _refuse_taken(served, registry)
     return Calls(served, outside)
+
+
+def _refuse_taken(served: Sequence[Served], registry: Registry) -> None:
+    """A name or an address that the host has for a tool of its own is not given to a skill's."""
+    names: set[str] = set()
+    shapes: set[tuple[str, str]] = set()
+    for tool in served:  # the host's come first
+        shape = None if tool.route is None else tool.route.shape
+        if tool.name in names or shape in shapes:
+            key = "name" if tool.name in names else "rest"
+            raise registry.tool(tool.name).skill.error(key, f"{key} is that of a tool of the host")
+        names.add(tool.name)
+        shapes |= set() if shape is None else {shape}
 
 
 class BatchArguments(BaseModel):

@@ -19,6 +19,7 @@ NOBODY: Final = "nobody"
 """``belongs_to`` of what is no customer's: a catalogue, which a token bound to a customer may read like any other."""
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_SCOPE: Final = re.compile(r"[a-z][a-z0-9_]*(:[a-z][a-z0-9_]*)*")
 _REQUIRED: Final = frozenset({"name", "description", "risk", "scopes", "triggers"})
 _OPTIONAL: Final = frozenset({"exposure", "personal", "belongs_to", "rest"})
 _ROUTE: Final = re.compile(r"(/([a-z][a-z0-9_-]*|\{[a-z][a-z0-9_]*\}))+")
@@ -142,7 +143,7 @@ def read_skill(folder: Path) -> Skill:
         name,
         front.description(),
         front.choice("risk", get_args(Risk)),
-        front.texts("scopes", head["scopes"], 1),
+        front.scopes(),
         front.triggers(),
         body.strip(),
         path,
@@ -202,6 +203,13 @@ class _Front:
         if len(value) < at_least:
             raise self.error(key, f"{named} has {len(value)} entries, and needs {at_least}")
         return tuple(value)
+
+    def scopes(self) -> tuple[str, ...]:
+        scopes = self.texts("scopes", self.head["scopes"], 1)
+        for scope in scopes:
+            if not _SCOPE.fullmatch(scope):
+                raise self.error("scopes", f"scopes has {scope!r}, which is not in the form orders:read")
+        return scopes
 
     def belongs_to(self) -> BelongsTo | Literal["nobody"] | None:
         value = self.head.get("belongs_to")

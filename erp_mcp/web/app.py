@@ -66,9 +66,9 @@ def build_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.include_router(rest_router(erp.calls), prefix=API_PATH)
-    for router in routers:
+    for router in routers:  # first: no skill's route stands before one of the host
         app.include_router(router)
+    app.include_router(rest_router(erp.calls), prefix=API_PATH)
     app.mount(MCP_PATH, mcp)
     _answer_errors(app)
     app.add_middleware(

@@ -15,11 +15,15 @@ import sqlalchemy as sa
 from fastmcp import Client
 
 import erp_mcp
+from erp_mcp.auth.doorkeeper import Doorkeeper
+from erp_mcp.auth.tokens import TokenFile
 from erp_mcp.contract import META_GRANT, JsonObject
 from erp_mcp.errors import RETRYABLE
 from erp_mcp.registry import load_registry
 from erp_mcp.store import connect, failures
 from erp_mcp.store.tables import customers
+from erp_mcp.web.app import build_app
+from tests.integration.http_fixtures import mcp_client, serving
 from tests.integration.small_erp import OPEN, SHIPPED, Host, ask, make_small_erp, open_host, preview_of, send
 
 TOOLS: Final = frozenset({*load_registry().tools, "batch"})
@@ -33,13 +37,23 @@ NOT_OVER_MCP: Final = {
     "key_missing": "stops the start",
     "key_unusable": "stops the start",
     "setting_invalid": "stops the start",
-    "skill_invalid": "stops the start",
-}
+    "no_tokens": "stops the start",
+    "address_unusable": "stops the start",
+    "start_failed": "stops the start",
+    **dict.fromkeys(("scope_unknown", "token_exists", "token_name_invalid", "token_not_found"), "of the command token"),
+    **dict.fromkeys(
+        (
+            "invalid_json", "method_not_allowed", "misdirected", "request_too_large", "request_too_slow",
+            "tokens_unusable", "unauthorized", "unknown_route", "unsupported_media_type",
+        ),
+        "answered by HTTP, before a tool is reached",
+    ),
+}  # fmt: skip
 """Codes that no request can meet, and why; each has its test where it is raised."""
 
 NEXT_STEP: Final = re.compile(
     r"(?i)call again|call the tool (again )?without|the same call again|ask the user|tell the user|show the user"
-    r"|send the grant|use one of|make the file|check the path|`countersign init`"
+    r"|send the grant|ask whoever runs|use one of|make the file|check the path|`countersign init`"
 )
 """What there is to do where no other tool helps: this call again in another form, a person, the installation."""
 
@@ -129,6 +143,14 @@ async def a_file_that_is_only_read(scene: Scene) -> Answer:
         return await send(client, "cancel_order", CANCEL, {META_GRANT: token})
 
 
+async def without_the_scope(scene: Scene) -> Answer:
+    tokens = TokenFile(scene.home / "tokens.json")
+    token = tokens.add("desk", ["stock:read"])
+    address = scene.stack.enter_context(serving(build_app(scene.host.erp, Doorkeeper(tokens))))
+    async with mcp_client(address, token) as client:
+        return await send(client, "get_order", {"order_id": OPEN}, {})
+
+
 PROVOKED: Final[dict[str, Provocation]] = {
     "already_cancelled": cancelled_twice,
     "ambiguous": two_of_one_name,
@@ -137,6 +159,7 @@ PROVOKED: Final[dict[str, Provocation]] = {
     "database_missing": a_file_that_is_gone,
     "database_read_only": a_file_that_is_only_read,
     "database_unusable": a_file_of_something_else,
+    "forbidden": without_the_scope,
     "grant_expired": too_late,
     "grant_invalid": forged,
     "grant_mismatch": for_another_tool,

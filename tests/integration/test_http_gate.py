@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import pytest
 from fastmcp.exceptions import ToolError
 
 from erp_mcp.auth.doorkeeper import Doorkeeper
 from erp_mcp.auth.tokens import TokenFile
 from erp_mcp.commands import open_reader
+from erp_mcp.web import gate
 from erp_mcp.web.app import build_app
 from erp_mcp.web.gate import MAX_BODY_BYTES
 from tests.integration.http_fixtures import bearer, error_of, mcp_client, rest_client, serving
@@ -192,6 +194,18 @@ async def test_a_request_is_bounded_in_size_with_and_without_a_declared_length(d
                 assert answer.status_code == 413
                 assert error_of(answer)["code"] == "request_too_large"
         assert (await client.post("/api/quotes", json=quote)).status_code == 400
+
+
+async def test_a_request_that_never_ends_is_answered(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sends a body drop by drop does not hold a place for ever."""
+    monkeypatch.setattr(gate, "BODY_SECONDS", 0.2)
+    port = int(door.address.rsplit(":", 1)[1])
+    stream = await anyio.connect_tcp("127.0.0.1", port)
+    async with stream:
+        head = f"POST /api/quotes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {door.token}\r\n"
+        await stream.send(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
+        answer = (await stream.receive()).decode()
+    assert answer.startswith("HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,13 @@ def test_help_answers_without_loading_the_server() -> None:
     assert answer.stdout.strip() == "False False"
 
 
+def test_stdio_and_the_agent_load_no_web_framework() -> None:
+    """FastAPI is for those who serve HTTP."""
+    code = "import sys, erp_mcp.commands, erp_mcp.app; print('fastapi' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "False"
+
+
 async def test_two_sessions_see_one_erp(host: Host) -> None:
     """E15's half that concerns the server: what one client changed, the other reads, with the new version."""
     async with Client(host.erp.server) as one, Client(host.erp.server) as two:

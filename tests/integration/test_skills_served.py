@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from erp_mcp.auth.doorkeeper import Doorkeeper
 from erp_mcp.auth.tokens import TokenFile
 from erp_mcp.calls import Offer
 from erp_mcp.errors import ErpError
+from erp_mcp.grants import Verifier
+from erp_mcp.handlers import all_calls
 from erp_mcp.prompt import PROMPTS, load_prompts
 from erp_mcp.registry import load_registry, skill_directories
-from erp_mcp.skill import SkillError
+from erp_mcp.skill import Route, SkillError
 from erp_mcp.web.app import build_app
 from tests.integration.http_fixtures import mcp_client, rest_client, serving
 from tests.integration.small_erp import OPEN, Host, make_small_erp, open_host, send
@@ -148,6 +151,14 @@ async def test_outside_gets_what_is_public_and_inside_everything(host: Host, tmp
     assert "get_customer" in private
     assert answer["error"]["code"] == "unknown_tool"
     assert "get_customer" not in answer["error"]["hint"]
+
+
+@pytest.mark.parametrize(("name", "path"), [("greet_customer", "/x"), ("welcome", "/customers/{name}/greeting")])
+def test_a_tool_of_the_host_keeps_its_name_and_address(host: Host, name: str, path: str) -> None:
+    """A third party's that has the same is refused at the start, with its file."""
+    served = replace(host.erp.calls.served["get_order"], name=name, route=Route("GET", path))
+    with pytest.raises(SkillError, match=r"greet_customer/SKILL\.md:\d: (name|rest) is that of a tool of the host"):
+        all_calls(host.erp.store, host.erp.registry, Verifier(b"x" * 32, "x"), further=[served])
 
 
 def test_a_prompt_that_uses_what_there_is_not_stops_the_start() -> None:

@@ -1,5 +1,6 @@
 """The registry: skills and functions that match, and a start that fails with the file's name where they do not."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from erp_mcp.contract import JsonObject
 from erp_mcp.errors import ErpError
-from erp_mcp.registry import SKILLS, load_registry
+from erp_mcp.registry import SKILLS, load_registry, skill_directories
 from erp_mcp.schema import SchemaError, arguments_model, input_schema
 from erp_mcp.skill import SkillError
 from erp_mcp.store.transaction import Tx
@@ -86,6 +87,8 @@ def test_a_third_party_adds_a_tool_from_its_own_directory(tmp_path: Path) -> Non
         ({"skill": SKILL.replace("[demo]", "demo")}, "SKILL.md:5: scopes is not a list"),
         ({"skill": SKILL.replace("Politeness.", "")}, r"SKILL.md:10: has no body"),
         ({"skill": SKILL.replace("[demo]", "[]")}, "SKILL.md:5: scopes has 0 entries, and needs 1"),
+        ({"skill": SKILL.replace("[demo]", "['*']")}, "SKILL.md:5: scopes has '.', which is not in the form"),
+        ({"skill": SKILL.replace("[demo]", "['a b']")}, "SKILL.md:5: scopes has 'a b', which is not in the form"),
         ({"skill": with_key("exposure: all")}, "SKILL.md:6: exposure 'all' is none of public, private"),
         ({"skill": with_key("personal: text")}, "SKILL.md:6: personal is not a list of texts"),
         ({"skill": with_key("personal: [phone]")}, "SKILL.md:6: personal has 'phone', which is no field"),
@@ -126,6 +129,15 @@ def test_a_directory_that_is_not_there_and_a_folder_without_a_skill_are_named(tm
     (tmp_path / "empty").mkdir()
     with pytest.raises(SkillError, match=r"SKILL\.md: is missing"):
         load_registry([tmp_path])
+
+
+def test_several_directories_are_a_list_like_path(tmp_path: Path) -> None:
+    """Both are looked through, and one name in both is refused with both places."""
+    one, two = folder(tmp_path / "1"), folder(tmp_path / "2", "say_more", tool=TOOL.replace("say_hello", "say_more"))
+    registry = load_registry(skill_directories(f"{one}{os.pathsep}{two}"))
+    assert {"say_hello", "say_more"} <= set(registry.tools)
+    with pytest.raises(SkillError, match="nowhere else"):
+        load_registry([one, folder(tmp_path / "3")])
 
 
 def test_an_unknown_tool_is_named_with_those_that_there_are() -> None:
