@@ -7,7 +7,8 @@ import hashlib
 from typing import Annotated, Any, Final, Literal
 
 import rfc8785
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, with_config
+from typing_extensions import TypedDict
 
 JsonObject = dict[str, Any]
 
@@ -48,6 +49,12 @@ class Wire(BaseModel):
     """Base of what crosses the wire: unknown keys are refused, values are not changed after they were made."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@with_config(ConfigDict(extra="forbid"))
+class WireRow(TypedDict):
+    """Base of the rows of a list that crosses the wire. They are plain objects: to make a page of models takes longer
+    than its query, and nobody but the ERP makes them."""
 
 
 class Target(Wire):

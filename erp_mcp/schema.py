@@ -9,6 +9,7 @@ import inspect
 import json
 import types
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, Union, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -127,12 +128,17 @@ def parse_arguments(model: type[BaseModel], raw: JsonObject) -> BaseModel:
     Raises:
         ErpError: ``invalid_argument`` naming the field and the value.
     """
-    optional = {name for name, info in model.model_fields.items() if not info.is_required() and _takes_none(info)}
-    given = {name: value for name, value in raw.items() if value is not None or name not in optional}
+    given = {name: value for name, value in raw.items() if value is not None or name not in _optional(model)}
     try:
         return model.model_validate(given)
     except ValidationError as error:
         raise invalid_argument(error, model) from None  # its text would repeat every input
+
+
+@cache
+def _optional(model: type[BaseModel]) -> frozenset[str]:
+    fields = model.model_fields.items()
+    return frozenset(name for name, info in fields if not info.is_required() and _takes_none(info))
 
 
 def _takes_none(info: FieldInfo) -> bool:

@@ -43,7 +43,10 @@ def to_minor(amount: Decimal | str, currency: str) -> int:
 
 def money_string(minor: int, currency: str) -> str:
     """Minor units as a plain decimal string with the currency's places: ``123450`` USD is ``"1234.50"``."""
-    places = places_of(currency)
+    places = _PLACES.get(currency, DEFAULT_PLACES)
+    if minor >= 100 and places == DEFAULT_PLACES:  # nearly all there is, and lists are full of them
+        digits = str(minor)
+        return f"{digits[:-2]}.{digits[-2:]}"
     sign, digits = "-" if minor < 0 else "", str(abs(minor)).rjust(places + 1, "0")
     return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else f"{sign}{digits}"
 

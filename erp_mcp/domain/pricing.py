@@ -1,8 +1,7 @@
 """What a quantity costs: tier, net unit price, amount; each rounded half up, once, where DESIGN section 6 says."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from erp_mcp.domain.money import half_up
 from erp_mcp.domain.quantity import quantity_string
@@ -12,8 +11,7 @@ WHOLE_BP: Final = 10_000
 """A hundred percent, in hundredths of a percent."""
 
 
-@dataclass(frozen=True)
-class Tier:
+class Tier(NamedTuple):
     """A better price from some quantity on: a discount or a net price, never both.
 
     Args:
@@ -33,14 +31,16 @@ class Tier:
         return half_up(list_price_minor * (WHOLE_BP - (self.discount_bp or 0)), WHOLE_BP)
 
 
-@dataclass(frozen=True)
-class PricedLine:
+class PricedLine(NamedTuple):
     """A line's money: list price, discount (hundredths of a percent), net unit price and amount, in minor units."""
 
     list_price_minor: int
     discount_bp: int
     net_unit_price_minor: int
     amount_minor: int
+
+
+_NO_TIER: Final = Tier(0, 0, None)
 
 
 def price(list_price_minor: int, tiers: Sequence[Tier], quantity_milli: int) -> PricedLine:
@@ -52,7 +52,7 @@ def price(list_price_minor: int, tiers: Sequence[Tier], quantity_milli: int) -> 
         quantity_milli: in thousandths.
     """
     reached = [tier for tier in tiers if quantity_milli >= tier.min_quantity_milli]
-    tier = max(reached, key=lambda t: t.min_quantity_milli, default=Tier(0, 0, None))
+    tier = max(reached, key=lambda t: t.min_quantity_milli, default=_NO_TIER)
     net = tier.net_price(list_price_minor)
     return PricedLine(list_price_minor, tier.discount_bp or 0, net, half_up(net * quantity_milli, 1000))
 

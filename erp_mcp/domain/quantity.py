@@ -38,8 +38,10 @@ def to_milli(value: Decimal, places: int, field: str) -> int:
 
 def quantity_string(milli: int) -> str:
     """Thousandths as a plain decimal string without padding: ``"3"``, ``"2.5"``, ``"-4"``."""
+    if not milli % 1000:
+        return str(milli // 1000)
     units, rest = divmod(abs(milli), 1000)
-    text = f"{units}.{rest:03d}".rstrip("0") if rest else str(units)
+    text = f"{units}.{rest:03d}".rstrip("0")
     return f"-{text}" if milli < 0 else text
 
 

@@ -124,7 +124,7 @@ class _Loading:
         self._insert(warehouses, self._missing(warehouses.c.code, codes))
         self._take("customers", customers, customers.c.id, books.customers)
         new = self._take("products", products, products.c.sku, books.products)
-        tiers = [{"sku": row["sku"], **vars(tier)} for row in new for tier in books.tiers.get(row["sku"], ())]
+        tiers = [{"sku": row["sku"], **tier._asdict()} for row in new for tier in books.tiers.get(row["sku"], ())]
         self._insert(price_tiers, tiers)
         self._open_stock()
         self._take_orders()

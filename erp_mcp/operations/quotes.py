@@ -2,25 +2,27 @@
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any
+from functools import cache
+from typing import NotRequired
 
 import sqlalchemy as sa
 
-from erp_mcp.contract import Wire
+from erp_mcp.contract import Wire, WireRow
 from erp_mcp.domain.money import money_string
 from erp_mcp.domain.quantity import quantity_string, to_milli
 from erp_mcp.errors import ErpError
-from erp_mcp.operations.quoting import QuotedLine, quote_lines
+from erp_mcp.operations.quoting import QuotedLine, percent_string, quote_lines
 from erp_mcp.queries.lookup import find_customer, find_product
 from erp_mcp.queries.page import Page
 from erp_mcp.queries.totals import MoneyTotal
+from erp_mcp.store.prepared import Prepared, Row, listed, one_of
 from erp_mcp.store.tables import stock
 from erp_mcp.store.transaction import Tx
 
 NO_PROMISE = "Today's prices and availability: a quote neither locks the price nor reserves stock."
 
 
-class QuoteLine(Wire):
+class QuoteLine(WireRow):
     """One SKU with its whole quantity. ``available`` is what all warehouses together could promise now."""
 
     sku: str
@@ -32,19 +34,26 @@ class QuoteLine(Wire):
     amount: str
     currency: str
     available: str
-    problem: str | None = None
+    problem: NotRequired[str]
 
-    @classmethod
-    def of(cls, line: QuotedLine, available_milli: int) -> "QuoteLine":
-        """From a priced line."""
-        problem = None
-        if line.discontinued:
-            problem = "discontinued: it cannot be ordered"
-        elif available_milli < line.quantity_milli:
-            problem = f"only {quantity_string(available_milli)} available"
-        return cls(
-            **line.as_json(), currency=line.currency, available=quantity_string(available_milli), problem=problem
-        )
+
+def _quote_line(line: QuotedLine, available_milli: int) -> QuoteLine:
+    shown: QuoteLine = {
+        "sku": line.sku,
+        "name": line.name,
+        "quantity": quantity_string(line.quantity_milli),
+        "list_price": money_string(line.priced.list_price_minor, line.currency),
+        "discount_percent": percent_string(line.priced.discount_bp),
+        "net_unit_price": money_string(line.priced.net_unit_price_minor, line.currency),
+        "amount": money_string(line.priced.amount_minor, line.currency),
+        "currency": line.currency,
+        "available": quantity_string(available_milli),
+    }
+    if line.discontinued:
+        shown["problem"] = "discontinued: it cannot be ordered"
+    elif available_milli < line.quantity_milli:
+        shown["problem"] = f"only {quantity_string(available_milli)} available"
+    return shown
 
 
 class Quote(Wire):
@@ -88,14 +97,14 @@ def quote(tx: Tx, lines: Sequence[tuple[str, Decimal]], customer: str | None) ->
     buyer = None if customer is None else find_customer(tx, customer)
     quoted = quote_lines(tx, lines)
     available = _available(tx, [line.sku for line in quoted])
-    shown = [QuoteLine.of(line, available.get(line.sku, 0)) for line in quoted]
-    problems = [f"{line.sku} {line.name}: {line.problem}" for line in shown if line.problem]
+    shown = [_quote_line(line, available.get(line.sku, 0)) for line in quoted]
+    problems = [f"{line['sku']} {line['name']}: {line['problem']}" for line in shown if "problem" in line]
     currencies = sorted({line.currency for line in quoted})
     if len(currencies) > 1:
         problems.append(f"one order has one currency, and these are priced in {', '.join(currencies)}")
     elif buyer is not None and buyer.currency != currencies[0]:
         problems.append(f"customer {buyer.id} is billed in {buyer.currency}, and these are priced in {currencies[0]}")
-    return Quote(
+    return Quote.model_construct(
         quoted_on=tx.business_date.isoformat(),
         customer_id=None if buyer is None else buyer.id,
         customer_name=None if buyer is None else buyer.name,
@@ -131,8 +140,8 @@ def comparison(tx: Tx, skus: Sequence[str], quantity: Decimal) -> QuoteCompariso
     available = _available(tx, [line.sku for line in sold])
     several = len({line.currency for line in sold}) > 1
     order = "Cheapest first within each currency; currencies are not compared." if several else "Cheapest first."
-    return QuoteComparison(
-        items=[QuoteLine.of(line, available.get(line.sku, 0)) for line in sold],
+    return QuoteComparison.model_construct(
+        items=[_quote_line(line, available.get(line.sku, 0)) for line in sold],
         returned=len(sold),
         total=len(sold),
         note=f"{order} {NO_PROMISE}",
@@ -142,7 +151,7 @@ def comparison(tx: Tx, skus: Sequence[str], quantity: Decimal) -> QuoteCompariso
     )
 
 
-def _product_or_none(tx: Tx, sku: str) -> sa.Row[Any] | None:
+def _product_or_none(tx: Tx, sku: str) -> Row | None:
     try:
         return find_product(tx, sku)
     except ErpError as error:
@@ -159,6 +168,10 @@ def _totals(lines: Iterable[QuotedLine]) -> list[MoneyTotal]:
 
 
 def _available(tx: Tx, skus: Sequence[str]) -> dict[str, int]:
+    return {row.sku: int(row.milli) for row in tx.rows(_available_of(len(skus)), **listed(skus))}
+
+
+@cache
+def _available_of(count: int) -> Prepared:
     total = sa.func.sum(stock.c.on_hand_milli - stock.c.reserved_milli).label("milli")
-    rows = tx.connection.execute(sa.select(stock.c.sku, total).where(stock.c.sku.in_(skus)).group_by(stock.c.sku))
-    return {row.sku: int(row.milli) for row in rows}
+    return Prepared(sa.select(stock.c.sku, total).where(one_of(stock.c.sku, count)).group_by(stock.c.sku))

@@ -1,9 +1,9 @@
 """What lines cost today: one SKU's quantities merged, then the tier, then the amounts (DESIGN section 6)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from functools import cache
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -12,12 +12,12 @@ from erp_mcp.domain.money import money_string
 from erp_mcp.domain.pricing import PricedLine, Tier, price
 from erp_mcp.domain.quantity import quantity_string, to_milli
 from erp_mcp.queries.lookup import find_product
+from erp_mcp.store.prepared import Prepared, Row, listed, one_of
 from erp_mcp.store.tables import price_tiers
 from erp_mcp.store.transaction import Tx
 
 
-@dataclass(frozen=True)
-class QuotedLine:
+class QuotedLine(NamedTuple):
     """One SKU with its whole quantity.
 
     Args:
@@ -66,7 +66,7 @@ def quote_lines(tx: Tx, lines: Sequence[tuple[str, Decimal]], field: str = "line
         ErpError: ``product_not_found``, ``ambiguous``, or ``invalid_argument`` for more decimal places than the product
             allows.
     """
-    merged: dict[str, tuple[sa.Row[Any], int]] = {}
+    merged: dict[str, tuple[Row, int]] = {}
     for i, (sku, quantity) in enumerate(lines):
         product = find_product(tx, sku)
         milli = to_milli(quantity, product.quantity_places, f"{field}[{i}].quantity")
@@ -85,8 +85,13 @@ def quote_lines(tx: Tx, lines: Sequence[tuple[str, Decimal]], field: str = "line
     ]
 
 
+@cache
+def _tiers_of(count: int) -> Prepared:
+    return Prepared(sa.select(price_tiers).where(one_of(price_tiers.c.sku, count)))
+
+
 def _tiers(tx: Tx, skus: Sequence[str]) -> dict[str, list[Tier]]:
     found: dict[str, list[Tier]] = {}
-    for row in tx.connection.execute(sa.select(price_tiers).where(price_tiers.c.sku.in_(skus))):
+    for row in tx.rows(_tiers_of(len(skus)), **listed(skus)):
         found.setdefault(row.sku, []).append(Tier(row.min_quantity_milli, row.discount_bp, row.unit_price_minor))
     return found

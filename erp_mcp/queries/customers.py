@@ -1,6 +1,6 @@
 """Finding customers by words, and reading one."""
 
-from typing import Any
+from functools import cache
 
 import sqlalchemy as sa
 
@@ -11,8 +11,21 @@ from erp_mcp.queries.days import local_time
 from erp_mcp.queries.lookup import find_customer
 from erp_mcp.queries.order_models import ShipTo
 from erp_mcp.queries.page import Page
+from erp_mcp.store.prepared import Prepared, Row, containing, contains
 from erp_mcp.store.tables import customers, orders
 from erp_mcp.store.transaction import Tx
+
+_OPEN_ORDERS = Prepared(
+    sa.select(sa.func.count())
+    .select_from(orders)
+    .where(
+        orders.c.customer_id == sa.bindparam("customer"),
+        orders.c.status.in_([sa.literal(status) for status in OPEN_STATUSES]),
+    )
+)
+_LAST_ORDER = Prepared(
+    sa.select(sa.func.max(orders.c.placed_at)).where(orders.c.customer_id == sa.bindparam("customer"))
+)
 
 
 class CustomerSummary(Wire):
@@ -26,7 +39,7 @@ class CustomerSummary(Wire):
     currency: str
 
     @classmethod
-    def of(cls, row: sa.Row[Any]) -> "CustomerSummary":
+    def of(cls, row: Row) -> "CustomerSummary":
         """From a row of ``customers``."""
         return cls(
             customer_id=row.id,
@@ -67,26 +80,29 @@ def customer_page(tx: Tx, query: str, limit: int) -> CustomerPage:
         limit: how many at most; there are no further pages, only better queries.
     """
     key = match_key(query)
-    email = sa.func.lower(customers.c.email)
-    conditions = [
-        sa.or_(customers.c.search_key.contains(word, autoescape=True), email.contains(word, autoescape=True))
-        for word in key.split() or [query]
-    ]
-    exact = sa.or_(customers.c.id_key == key, customers.c.name_key == key, email == key)
-    rank = sa.case((exact, 0), else_=1)
-    found = (
-        sa.select(customers, rank.label("rank"), sa.func.count().over().label("total"))
-        .where(*conditions)
-        .order_by(rank, customers.c.name_key, customers.c.id)
-        .limit(limit)
-    )
-    rows = tx.connection.execute(found).all()
+    words = key.split() or [query]
+    rows = tx.rows(_found(len(words)), **containing(words), key=key, size=limit)
     total = rows[0].total if rows else 0
     return CustomerPage(
         items=[CustomerSummary.of(row) for row in rows],
         returned=len(rows),
         total=total,
         note=_note(total, len(rows), sum(row.name_key == key for row in rows)),
+    )
+
+
+@cache
+def _found(words: int) -> Prepared:
+    email = sa.func.lower(customers.c.email)
+    conditions = [sa.or_(contains(customers.c.search_key, n), contains(email, n)) for n in range(words)]
+    key = sa.bindparam("key", type_=sa.String)
+    exact = sa.or_(customers.c.id_key == key, customers.c.name_key == key, email == key)
+    rank = sa.case((exact, 0), else_=1)
+    return Prepared(
+        sa.select(customers, rank.label("rank"), sa.func.count().over().label("total"))
+        .where(*conditions)
+        .order_by(rank, customers.c.name_key, customers.c.id)
+        .limit(sa.bindparam("size", type_=sa.Integer))
     )
 
 
@@ -97,10 +113,8 @@ def customer_detail(tx: Tx, ref: str) -> CustomerDetail:
         ErpError: ``customer_not_found``, ``ambiguous``.
     """
     row = find_customer(tx, ref)
-    theirs = orders.c.customer_id == row.id
-    is_open = orders.c.status.in_(OPEN_STATUSES)
-    still_open = tx.connection.scalar(sa.select(sa.func.count()).select_from(orders).where(theirs, is_open))
-    last = tx.connection.scalar(sa.select(sa.func.max(orders.c.placed_at)).where(theirs))
+    still_open = tx.value(_OPEN_ORDERS, customer=row.id)
+    last = tx.value(_LAST_ORDER, customer=row.id)
     return CustomerDetail(
         customer_id=row.id,
         name=row.name,

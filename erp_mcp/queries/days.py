@@ -3,6 +3,8 @@
 from datetime import date, datetime, time, timedelta
 from typing import Final
 
+import sqlalchemy as sa
+
 from erp_mcp.errors import ErpError
 from erp_mcp.store.transaction import Tx
 
@@ -33,6 +35,19 @@ def day_range(tx: Tx, date_from: date | None, date_to: date | None) -> tuple[dat
 def local_time(tx: Tx, moment: datetime) -> str:
     """A time as people at the business read it: ISO 8601 to the second, with its offset."""
     return moment.astimezone(tx.zone).isoformat(timespec="seconds")
+
+
+def kept_time(column: sa.Column[datetime]) -> sa.ColumnElement[str]:
+    """A column of times as the text that is kept, for lists: see :func:`local_kept_time`."""
+    return sa.type_coerce(column, sa.String).label(column.name)
+
+
+def local_kept_time(tx: Tx, kept: str) -> str:
+    """The same as :func:`local_time` for a time as it is kept. At a business in UTC that is nearly what people read:
+    to go through a datetime for it would take longer than a list's query."""
+    if tx.zone.key == "UTC":
+        return f"{kept[:19]}+00:00"
+    return local_time(tx, datetime.fromisoformat(kept))
 
 
 def _midnight(tx: Tx, day: date) -> datetime:

@@ -12,6 +12,7 @@ from rapidfuzz import process
 from erp_mcp.contract import JsonObject
 from erp_mcp.domain.lookup import match_key
 from erp_mcp.errors import ErpError
+from erp_mcp.store.prepared import Prepared, Row
 from erp_mcp.store.tables import customers, orders, products, stock, warehouses
 from erp_mcp.store.transaction import Tx
 
@@ -21,27 +22,32 @@ MAX_SUGGESTIONS: Final = 3
 SUGGESTED_FROM: Final = 5000
 """Rows that are compared for suggestions; a help after a failure must not cost a scan of everything."""
 
-Row = sa.Row[Any]
-
-# Written once: SQLAlchemy takes half the time for a statement that it has seen before.
-_ORDERS = (
-    sa.select(orders)
-    .where(sa.or_(orders.c.id.in_(sa.bindparam("ids", expanding=True)), orders.c.source_key == sa.bindparam("key")))
+_ORDERS = Prepared(
+    sa.select(orders, customers.c.name.label("customer_name"))
+    .join(customers, customers.c.id == orders.c.customer_id)
+    .where(
+        sa.or_(
+            orders.c.id.in_([sa.bindparam("as_typed"), sa.bindparam("upper")]),
+            orders.c.source_key == sa.bindparam("key"),
+        )
+    )
     .order_by(orders.c.id)
 )
-_PRODUCTS = sa.select(products).where(products.c.sku_key == sa.bindparam("key")).order_by(products.c.sku)
-_CUSTOMERS = (
+_PRODUCTS = Prepared(sa.select(products).where(products.c.sku_key == sa.bindparam("key")).order_by(products.c.sku))
+_CUSTOMERS = Prepared(
     sa.select(customers)
     .where(sa.or_(customers.c.id_key == sa.bindparam("key"), customers.c.name_key == sa.bindparam("key")))
     .order_by(customers.c.id)
 )
-_CUSTOMER_BY_ID = sa.select(customers).where(customers.c.id == sa.bindparam("id"))
-_WAREHOUSES = sa.select(warehouses).order_by(warehouses.c.code)
-_STOCK = sa.select(stock).where(stock.c.sku == sa.bindparam("sku"), stock.c.warehouse == sa.bindparam("warehouse"))
+_CUSTOMER_BY_ID = Prepared(sa.select(customers).where(customers.c.id == sa.bindparam("id")))
+_WAREHOUSES = Prepared(sa.select(warehouses).order_by(warehouses.c.code))
+_STOCK = Prepared(
+    sa.select(stock).where(stock.c.sku == sa.bindparam("sku"), stock.c.warehouse == sa.bindparam("warehouse"))
+)
 
 
 def find_order(tx: Tx, ref: str, *, customer: str | None = None) -> Row:
-    """The order of this number, or of this number where it was imported from.
+    """The order of this number, or of this number where it was imported from; its customer's name stands beside it.
 
     Args:
         tx: the transaction.
@@ -53,7 +59,7 @@ def find_order(tx: Tx, ref: str, *, customer: str | None = None) -> Row:
     """
     key = match_key(ref)
     # Our own numbers are upper case, so upper() stands for a key column of theirs.
-    rows = tx.connection.execute(_ORDERS, {"ids": sorted({ref, key.upper()}), "key": key}).all()
+    rows = tx.rows(_ORDERS, as_typed=ref, upper=key.upper(), key=key)
     theirs = [row for row in rows if customer in (None, row.customer_id)]
     found = _one(theirs, ref, lambda row: ref in (row.id, row.source_id), _order_candidate)
     if found is None:
@@ -68,7 +74,7 @@ def find_product(tx: Tx, sku: str) -> Row:
     Raises:
         ErpError: ``product_not_found`` (with ``suggestions`` in its details), ``ambiguous``.
     """
-    rows = tx.connection.execute(_PRODUCTS, {"key": match_key(sku)}).all()
+    rows = tx.rows(_PRODUCTS, key=match_key(sku))
     found = _one(rows, sku, lambda row: bool(row.sku == sku), lambda row: {"sku": row.sku, "name": row.name})
     if found is None:
         near = _suggestions(tx, sku, products.c.sku, products.c.name)
@@ -83,7 +89,7 @@ def find_customer(tx: Tx, ref: str) -> Row:
     Raises:
         ErpError: ``customer_not_found`` (with ``suggestions`` in its details), ``ambiguous``.
     """
-    rows = tx.connection.execute(_CUSTOMERS, {"key": match_key(ref)}).all()
+    rows = tx.rows(_CUSTOMERS, key=match_key(ref))
     found = _one(rows, ref, lambda row: ref in (row.id, row.name), _customer_candidate)
     if found is None:
         raise customer_not_found(ref, _suggestions(tx, ref, customers.c.id, customers.c.name))
@@ -92,7 +98,7 @@ def find_customer(tx: Tx, ref: str) -> Row:
 
 def find_customer_by_id(tx: Tx, customer_id: str) -> Row | None:
     """The customer of exactly this id."""
-    return tx.connection.execute(_CUSTOMER_BY_ID, {"id": customer_id}).one_or_none()
+    return tx.row(_CUSTOMER_BY_ID, id=customer_id)
 
 
 def customer_not_found(ref: str, suggestions: Sequence[str] = ()) -> ErpError:
@@ -110,7 +116,7 @@ def find_warehouse(tx: Tx, code: str | None) -> Row:
     Raises:
         ErpError: ``warehouse_not_found`` (with all ``warehouses`` in its details), ``ambiguous``.
     """
-    rows = tx.connection.execute(_WAREHOUSES).all()
+    rows = tx.rows(_WAREHOUSES)
     if code is None:
         default = [row for row in rows if row.code == DEFAULT_WAREHOUSE] or rows
         found = _one(default, "(no warehouse given)", lambda row: False, _warehouse_candidate)
@@ -143,7 +149,7 @@ def find_stock(tx: Tx, sku: str, warehouse: str | None = None) -> Row:
 def stock_of(tx: Tx, product: Row, warehouse: str | None = None) -> Row:
     """The stock of a product that was found already; otherwise as ``find_stock``."""
     place = find_warehouse(tx, warehouse)
-    row = tx.connection.execute(_STOCK, {"sku": product.sku, "warehouse": place.code}).one_or_none()
+    row = tx.row(_STOCK, sku=product.sku, warehouse=place.code)
     if row is None:
         message = f"{product.sku} ({product.name}) is not kept in warehouse {place.code}."
         raise ErpError("stock_not_found", message, f"Call get_stock with sku {product.sku} to see where it is kept.")

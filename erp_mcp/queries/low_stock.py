@@ -1,5 +1,6 @@
 """What has come down to its reorder level."""
 
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,6 +9,7 @@ from erp_mcp.contract import JsonObject, Wire
 from erp_mcp.domain.quantity import quantity_string
 from erp_mcp.queries.lookup import find_warehouse
 from erp_mcp.queries.page import Page, decode_cursor, encode_cursor, invalid_cursor
+from erp_mcp.store.prepared import Prepared, Row
 from erp_mcp.store.tables import LOW_STOCK, products, stock
 from erp_mcp.store.transaction import Tx
 
@@ -28,7 +30,7 @@ class LowStock(Wire):
     short_by: str
 
     @classmethod
-    def of(cls, row: sa.Row[Any]) -> "LowStock":
+    def of(cls, row: Row) -> "LowStock":
         """From a row of ``stock`` with the product's name beside it."""
         return cls(
             sku=row.sku,
@@ -59,20 +61,13 @@ def low_stock_page(tx: Tx, warehouse: str | None, *, limit: int, cursor: str | N
         ErpError: ``warehouse_not_found``, ``ambiguous``, ``invalid_cursor``.
     """
     filters: JsonObject = {"list": "low stock"}
-    conditions: list[Any] = [sa.text(LOW_STOCK), products.c.discontinued.is_(False)]
+    values: JsonObject = {}
     if warehouse is not None:
-        filters["warehouse"] = find_warehouse(tx, warehouse).code
-        conditions.append(stock.c.warehouse == filters["warehouse"])
-    joined = stock.join(products, products.c.sku == stock.c.sku)
-    total = tx.connection.scalar(sa.select(sa.func.count()).select_from(joined).where(*conditions)) or 0
-    after = [] if cursor is None else [_after(cursor, filters)]
-    rows = tx.connection.execute(
-        sa.select(stock, products.c.name, _SPARE.label("spare"))
-        .select_from(joined)
-        .where(*conditions, *after)
-        .order_by(_SPARE, stock.c.sku, stock.c.warehouse)
-        .limit(limit + 1)
-    ).all()
+        filters["warehouse"] = values["warehouse"] = find_warehouse(tx, warehouse).code
+    total = int(tx.value(_count(frozenset(values)), **values) or 0)
+    if cursor is not None:
+        values |= _after(cursor, filters)
+    rows = tx.rows(_low(frozenset(values)), **values, size=limit + 1)
     items = rows[:limit]
     more = len(rows) > limit
     last = [str(items[-1].spare), items[-1].sku, items[-1].warehouse] if more else []
@@ -85,12 +80,44 @@ def low_stock_page(tx: Tx, warehouse: str | None, *, limit: int, cursor: str | N
     )
 
 
-def _after(cursor: str, filters: JsonObject) -> sa.ColumnElement[bool]:
+_JOINED = stock.join(products, products.c.sku == stock.c.sku)
+_LAST = sa.tuple_(
+    sa.bindparam("after_spare", type_=sa.BigInteger),
+    sa.bindparam("after_sku", type_=sa.String),
+    sa.bindparam("after_warehouse", type_=sa.String),
+)
+
+
+def _where(given: frozenset[str]) -> list[Any]:
+    conditions: list[Any] = [sa.text(LOW_STOCK), products.c.discontinued.is_(False)]
+    if "warehouse" in given:
+        conditions.append(stock.c.warehouse == sa.bindparam("warehouse"))
+    if "after_sku" in given:
+        conditions.append(sa.tuple_(_SPARE, stock.c.sku, stock.c.warehouse) > _LAST)
+    return conditions
+
+
+@cache
+def _count(given: frozenset[str]) -> Prepared:
+    return Prepared(sa.select(sa.func.count()).select_from(_JOINED).where(*_where(given)))
+
+
+@cache
+def _low(given: frozenset[str]) -> Prepared:
+    return Prepared(
+        sa.select(stock, products.c.name, _SPARE.label("spare"))
+        .select_from(_JOINED)
+        .where(*_where(given))
+        .order_by(_SPARE, stock.c.sku, stock.c.warehouse)
+        .limit(sa.bindparam("size", type_=sa.Integer))
+    )
+
+
+def _after(cursor: str, filters: JsonObject) -> JsonObject:
     spare, sku, warehouse = decode_cursor(cursor, filters, 3)
     if not spare.removeprefix("-").isdecimal() or len(spare) > 18:
         raise invalid_cursor(cursor)
-    last = sa.tuple_(sa.literal(int(spare), sa.BigInteger), sa.literal(sku), sa.literal(warehouse))
-    return sa.tuple_(_SPARE, stock.c.sku, stock.c.warehouse) > last
+    return {"after_spare": int(spare), "after_sku": sku, "after_warehouse": warehouse}
 
 
 def _note(total: int, *, more: bool) -> str:

@@ -1,18 +1,18 @@
 """What clients read about orders. Money and quantities are decimal strings; the currency stands beside them."""
 
-from typing import Any
+from typing import Final, NotRequired
 
-import sqlalchemy as sa
-
-from erp_mcp.contract import JsonObject, Wire
+from erp_mcp.contract import JsonObject, Wire, WireRow
 from erp_mcp.domain.money import money_string
 from erp_mcp.domain.quantity import quantity_string
-from erp_mcp.queries.days import local_time
+from erp_mcp.queries.days import kept_time, local_kept_time, local_time
 from erp_mcp.queries.page import Page
+from erp_mcp.store.prepared import Row
+from erp_mcp.store.tables import orders
 from erp_mcp.store.transaction import Tx
 
 
-class OrderLine(Wire):
+class OrderLine(WireRow):
     """A line as it was when the order was placed: today's price and name do not touch it."""
 
     line_no: int
@@ -25,20 +25,20 @@ class OrderLine(Wire):
     amount: str
     returned: str
 
-    @classmethod
-    def of(cls, row: sa.Row[Any], currency: str) -> "OrderLine":
-        """From a row of ``order_lines``."""
-        return cls(
-            line_no=row.line_no,
-            sku=row.sku,
-            name=row.name,
-            quantity=quantity_string(row.quantity_milli),
-            unit_price=money_string(row.unit_price_minor, currency),
-            discount_percent=quantity_string(row.discount_bp * 10),
-            net_unit_price=money_string(row.net_unit_price_minor, currency),
-            amount=money_string(row.amount_minor, currency),
-            returned=quantity_string(row.returned_milli),
-        )
+
+def order_line(row: Row, currency: str) -> OrderLine:
+    """From a row of ``order_lines``."""
+    return {
+        "line_no": row.line_no,
+        "sku": row.sku,
+        "name": row.name,
+        "quantity": quantity_string(row.quantity_milli),
+        "unit_price": money_string(row.unit_price_minor, currency),
+        "discount_percent": quantity_string(row.discount_bp * 10),
+        "net_unit_price": money_string(row.net_unit_price_minor, currency),
+        "amount": money_string(row.amount_minor, currency),
+        "returned": quantity_string(row.returned_milli),
+    }
 
 
 class ShipTo(Wire):
@@ -68,7 +68,7 @@ class OrderReturn(Wire):
     exchange_order_id: str | None = None
 
     @classmethod
-    def of(cls, tx: Tx, row: sa.Row[Any]) -> "OrderReturn":
+    def of(cls, tx: Tx, row: Row) -> "OrderReturn":
         """From a row of ``returns``."""
         return cls(
             return_id=row.id,
@@ -80,33 +80,42 @@ class OrderReturn(Wire):
         )
 
 
-class OrderSummary(Wire):
+class OrderSummary(WireRow):
     """An order in a list; ``lines`` only where detail was asked for."""
 
     order_id: str
     customer_id: str
-    customer_name: str | None = None
+    customer_name: NotRequired[str]
     status: str
     placed_at: str
     line_count: int
     total: str
     currency: str
-    lines: list[OrderLine] | None = None
+    lines: NotRequired[list[OrderLine]]
 
-    @classmethod
-    def of(cls, tx: Tx, row: sa.Row[Any], lines: list[OrderLine] | None) -> "OrderSummary":
-        """From a row of ``orders`` with the customer's name beside it."""
-        return cls(
-            order_id=row.id,
-            customer_id=row.customer_id,
-            customer_name=row.customer_name,
-            status=row.status,
-            placed_at=local_time(tx, row.placed_at),
-            line_count=row.line_count,
-            total=money_string(row.total_minor, row.currency),
-            currency=row.currency,
-            lines=lines,
-        )
+
+SUMMARY_COLUMNS: Final = (
+    orders.c.id, orders.c.customer_id, orders.c.status, kept_time(orders.c.placed_at), orders.c.line_count,
+    orders.c.total_minor, orders.c.currency,
+)  # fmt: skip
+"""What a summary is made of, beside the customer's name."""
+
+
+def order_summary(tx: Tx, row: Row, lines: list[OrderLine] | None) -> OrderSummary:
+    """From a row of :data:`SUMMARY_COLUMNS` with the customer's name beside it."""
+    summary: OrderSummary = {
+        "order_id": row.id,
+        "customer_id": row.customer_id,
+        "customer_name": row.customer_name,
+        "status": row.status,
+        "placed_at": local_kept_time(tx, row.placed_at),
+        "line_count": row.line_count,
+        "total": money_string(row.total_minor, row.currency),
+        "currency": row.currency,
+    }
+    if lines is not None:
+        summary["lines"] = lines
+    return summary
 
 
 class OrderPage(Page[OrderSummary]):
@@ -138,10 +147,10 @@ class OrderDetail(Wire):
 
     @classmethod
     def of(
-        cls, tx: Tx, row: sa.Row[Any], customer_name: str, lines: list[OrderLine], returns: list[OrderReturn]
+        cls, tx: Tx, row: Row, customer_name: str, lines: list[OrderLine], returns: list[OrderReturn]
     ) -> "OrderDetail":
         """From a row of ``orders``; what is empty is left out."""
-        return cls(
+        return cls.model_construct(
             order_id=row.id,
             source_id=row.source_id,
             customer_id=row.customer_id,

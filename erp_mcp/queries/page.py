@@ -5,7 +5,7 @@ import hashlib
 import json
 from typing import Final, Generic, TypeVar
 
-from erp_mcp.contract import JsonObject, Wire, canonical_json
+from erp_mcp.contract import JsonObject, Wire
 from erp_mcp.errors import ErpError
 
 DEFAULT_LIMIT: Final = 20
@@ -74,4 +74,4 @@ def _storable(text: str) -> bool:
 
 
 def _mark(filters: JsonObject) -> str:
-    return hashlib.sha256(canonical_json(filters)).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(filters, sort_keys=True).encode()).hexdigest()[:16]

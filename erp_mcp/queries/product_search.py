@@ -1,6 +1,8 @@
 """Finding products by words, in bounded pages."""
 
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -10,6 +12,7 @@ from erp_mcp.domain.money import money_string
 from erp_mcp.domain.quantity import quantity_string
 from erp_mcp.errors import ErpError
 from erp_mcp.queries.page import Page, decode_cursor, encode_cursor, invalid_cursor
+from erp_mcp.store.prepared import Prepared, Row, containing, contains, listed, one_of
 from erp_mcp.store.tables import products, stock
 from erp_mcp.store.transaction import Tx
 
@@ -36,7 +39,7 @@ class ProductSummary(Wire):
     discontinued: bool
 
     @classmethod
-    def of(cls, row: sa.Row[Any]) -> "ProductSummary":
+    def of(cls, row: Row) -> "ProductSummary":
         """From a row of ``products`` with ``available`` (thousandths) beside it."""
         return cls(
             sku=row.sku,
@@ -71,22 +74,17 @@ def product_page(
         ErpError: ``invalid_filter`` for an unknown category, ``invalid_cursor``.
     """
     key = match_key(query)
-    conditions = [products.c.search_key.contains(word, autoescape=True) for word in key.split() or [query]]
+    words = key.split() or [query]
     filters: JsonObject = {"list": "products", "query": key, "in_stock": in_stock_only}
+    values: JsonObject = {**containing(words), "key": key}
+    shape = _Shape(len(words), 0, in_stock_only)
     if category is not None:
-        filters["categories"] = _categories(tx, category)
-        conditions.append(products.c.category.in_(filters["categories"]))
-    if in_stock_only:
-        conditions.append(_AVAILABLE > 0)
-    rank = sa.case((products.c.sku_key == key, 0), else_=1)
-    after = [] if cursor is None else [_after(rank, cursor, filters)]
-    rows = tx.connection.execute(
-        sa.select(products, rank.label("rank"), _AVAILABLE.label("available"))
-        .where(*conditions, *after)
-        .order_by(rank, products.c.name_key, products.c.sku)
-        .limit(limit + 1)
-    ).all()
-    total = tx.connection.scalar(sa.select(sa.func.count()).select_from(products).where(*conditions)) or 0
+        filters["categories"] = names = _categories(tx, category)
+        values |= listed(names)
+        shape = replace(shape, categories=len(names))
+    after = {} if cursor is None else _after(cursor, filters)
+    rows = tx.rows(_found(shape, is_later=cursor is not None), **values, **after, size=limit + 1)
+    total = int(tx.value(_count(shape), **values) or 0)
     items = rows[:limit]
     more = len(rows) > limit
     last = [str(items[-1].rank), items[-1].name_key, items[-1].sku] if more else []
@@ -99,18 +97,60 @@ def product_page(
     )
 
 
-def _after(rank: sa.Case[int], cursor: str, filters: JsonObject) -> sa.ColumnElement[bool]:
+@dataclass(frozen=True)
+class _Shape:
+    """What a search's statements are made of: how many words and categories, and whether only what is available."""
+
+    words: int
+    categories: int
+    in_stock_only: bool
+
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
+        found = [contains(products.c.search_key, place) for place in range(self.words)]
+        if self.categories:
+            found.append(one_of(products.c.category, self.categories))
+        if self.in_stock_only:
+            found.append(_AVAILABLE > 0)
+        return found
+
+
+_RANK = sa.case((products.c.sku_key == sa.bindparam("key"), 0), else_=1)
+_LAST = sa.tuple_(
+    sa.bindparam("after_rank", type_=sa.Integer),
+    sa.bindparam("after_name", type_=sa.Text),
+    sa.bindparam("after_sku", type_=sa.String),
+)
+
+
+@cache
+def _found(shape: _Shape, *, is_later: bool) -> Prepared:
+    after = [sa.tuple_(_RANK, products.c.name_key, products.c.sku) > _LAST] if is_later else []
+    return Prepared(
+        sa.select(products, _RANK.label("rank"), _AVAILABLE.label("available"))
+        .where(*shape.conditions(), *after)
+        .order_by(_RANK, products.c.name_key, products.c.sku)
+        .limit(sa.bindparam("size", type_=sa.Integer))
+    )
+
+
+@cache
+def _count(shape: _Shape) -> Prepared:
+    return Prepared(sa.select(sa.func.count()).select_from(products).where(*shape.conditions()))
+
+
+_CATEGORIES = Prepared(sa.select(products.c.category).distinct().order_by(products.c.category))
+
+
+def _after(cursor: str, filters: JsonObject) -> JsonObject:
     given, name_key, sku = decode_cursor(cursor, filters, 3)
     if given not in ("0", "1"):
         raise invalid_cursor(cursor)
-    last = sa.tuple_(sa.literal(int(given)), sa.literal(name_key), sa.literal(sku))
-    return sa.tuple_(rank, products.c.name_key, products.c.sku) > last
+    return {"after_rank": int(given), "after_name": name_key, "after_sku": sku}
 
 
 def _categories(tx: Tx, given: str) -> list[str]:
     """The categories that a name means: usually one; several where they differ only by case or width."""
-    names = tx.connection.scalars(sa.select(products.c.category).distinct().order_by(products.c.category)).all()
-    named = [name for name in names if name]
+    named = [row.category for row in tx.rows(_CATEGORIES) if row.category]
     found = [name for name in named if name == given] or [name for name in named if match_key(name) == match_key(given)]
     if found:
         return found

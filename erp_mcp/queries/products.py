@@ -7,8 +7,16 @@ from erp_mcp.domain.money import money_string
 from erp_mcp.domain.pricing import Tier
 from erp_mcp.domain.quantity import quantity_string
 from erp_mcp.queries.lookup import find_product
+from erp_mcp.store.prepared import Prepared
 from erp_mcp.store.tables import price_tiers, stock
 from erp_mcp.store.transaction import Tx
+
+_TIERS = Prepared(
+    sa.select(price_tiers).where(price_tiers.c.sku == sa.bindparam("sku")).order_by(price_tiers.c.min_quantity_milli)
+)
+_AVAILABLE = Prepared(
+    sa.select(sa.func.sum(stock.c.on_hand_milli - stock.c.reserved_milli)).where(stock.c.sku == sa.bindparam("sku"))
+)
 
 
 class PriceTier(Wire):
@@ -64,8 +72,7 @@ def tiers_of(tx: Tx, sku: str) -> list[Tier]:
         tx: the transaction.
         sku: exactly as the product's row has it.
     """
-    query = sa.select(price_tiers).where(price_tiers.c.sku == sku).order_by(price_tiers.c.min_quantity_milli)
-    return [Tier(row.min_quantity_milli, row.discount_bp, row.unit_price_minor) for row in tx.connection.execute(query)]
+    return [Tier(row.min_quantity_milli, row.discount_bp, row.unit_price_minor) for row in tx.rows(_TIERS, sku=sku)]
 
 
 def _shown(tier: Tier, list_price_minor: int, currency: str) -> PriceTier:
@@ -77,5 +84,4 @@ def _shown(tier: Tier, list_price_minor: int, currency: str) -> PriceTier:
 
 
 def _available(tx: Tx, sku: str) -> int:
-    total = sa.func.sum(stock.c.on_hand_milli - stock.c.reserved_milli)
-    return int(tx.connection.scalar(sa.select(total).where(stock.c.sku == sku)) or 0)
+    return int(tx.value(_AVAILABLE, sku=sku) or 0)

@@ -1,11 +1,13 @@
 """What a customer has bought: products by status, and totals that cover everything."""
 
+from collections.abc import Sequence
 from datetime import date
-from typing import Any, Final
+from functools import cache
+from typing import Final
 
 import sqlalchemy as sa
 
-from erp_mcp.contract import Wire
+from erp_mcp.contract import JsonObject, Wire
 from erp_mcp.domain.money import money_string
 from erp_mcp.domain.orders import VALID_ORDERS, VALID_STATUSES
 from erp_mcp.domain.quantity import quantity_string
@@ -13,6 +15,7 @@ from erp_mcp.queries.days import day_range
 from erp_mcp.queries.lookup import find_customer
 from erp_mcp.queries.page import Page
 from erp_mcp.queries.totals import MoneyTotal, OrderTotal, order_sums, per_currency
+from erp_mcp.store.prepared import Prepared, Row
 from erp_mcp.store.tables import order_lines, orders, returns
 from erp_mcp.store.transaction import Tx
 
@@ -32,7 +35,7 @@ class PurchasedProduct(Wire):
     amount: str
 
     @classmethod
-    def of(cls, row: sa.Row[Any]) -> "PurchasedProduct":
+    def of(cls, row: Row) -> "PurchasedProduct":
         """From a sum over ``order_lines``."""
         return cls(
             sku=row.sku,
@@ -83,13 +86,14 @@ def customer_purchases(tx: Tx, customer: str, date_from: date | None, date_to: d
         ErpError: ``customer_not_found``, ``ambiguous``, ``invalid_filter``.
     """
     buyer = find_customer(tx, customer)
-    conditions = [orders.c.customer_id == buyer.id]
+    values: JsonObject = {"customer": buyer.id}
     start, end = day_range(tx, date_from, date_to)
     if start is not None:
-        conditions.append(orders.c.placed_at >= start)
+        values["start"] = start
     if end is not None:
-        conditions.append(orders.c.placed_at < end)
-    sums = tx.connection.execute(order_sums(orders.c.status).where(*conditions)).all()
+        values["end"] = end
+    given = frozenset(values)
+    sums = tx.rows(_by_status(given), **values)
     return CustomerPurchases(
         customer_id=buyer.id,
         customer_name=buyer.name,
@@ -98,7 +102,10 @@ def customer_purchases(tx: Tx, customer: str, date_from: date | None, date_to: d
         valid_orders=VALID_ORDERS,
         totals=per_currency(row for row in sums if row.status in VALID_STATUSES),
         cancelled=per_currency(row for row in sums if row.status not in VALID_STATUSES),
-        refunded=_refunded(tx, conditions),
+        refunded=[
+            MoneyTotal(currency=row.currency, amount=money_string(int(row.minor), row.currency))
+            for row in tx.rows(_refunds(given), **values)
+        ],
         by_status=[
             StatusTotal(
                 status=row.status,
@@ -108,28 +115,40 @@ def customer_purchases(tx: Tx, customer: str, date_from: date | None, date_to: d
             )
             for row in sums
         ],
-        products=_products(tx, conditions),
+        products=_products(tx.rows(_bought(given), **values)),
     )
 
 
-def _refunded(tx: Tx, conditions: list[sa.ColumnElement[bool]]) -> list[MoneyTotal]:
-    sums = (
+def _where(given: frozenset[str]) -> list[sa.ColumnElement[bool]]:
+    conditions = [orders.c.customer_id == sa.bindparam("customer")]
+    if "start" in given:
+        conditions.append(orders.c.placed_at >= sa.bindparam("start"))
+    if "end" in given:
+        conditions.append(orders.c.placed_at < sa.bindparam("end"))
+    return conditions
+
+
+@cache
+def _by_status(given: frozenset[str]) -> Prepared:
+    return Prepared(order_sums(orders.c.status).where(*_where(given)))
+
+
+@cache
+def _refunds(given: frozenset[str]) -> Prepared:
+    return Prepared(
         sa.select(returns.c.currency, sa.func.sum(returns.c.refund_minor).label("minor"))
         .join(orders, orders.c.id == returns.c.order_id)
-        .where(*conditions)
+        .where(*_where(given))
         .group_by(returns.c.currency)
         .order_by(returns.c.currency)
     )
-    return [
-        MoneyTotal(currency=row.currency, amount=money_string(int(row.minor), row.currency))
-        for row in tx.connection.execute(sums)
-    ]
 
 
-def _products(tx: Tx, conditions: list[sa.ColumnElement[bool]]) -> PurchasedProducts:
+@cache
+def _bought(given: frozenset[str]) -> Prepared:
     amount = sa.func.sum(order_lines.c.amount_minor)
-    cancelled_last = sa.case((orders.c.status.in_(VALID_STATUSES), 0), else_=1)
-    query = (
+    cancelled_last = sa.case((orders.c.status.in_([sa.literal(status) for status in VALID_STATUSES]), 0), else_=1)
+    return Prepared(
         sa.select(
             order_lines.c.sku,
             sa.func.max(order_lines.c.name).label("name"),
@@ -141,12 +160,14 @@ def _products(tx: Tx, conditions: list[sa.ColumnElement[bool]]) -> PurchasedProd
             sa.func.count().over().label("total"),
         )
         .join(orders, orders.c.id == order_lines.c.order_id)
-        .where(*conditions)
+        .where(*_where(given))
         .group_by(order_lines.c.sku, orders.c.status, orders.c.currency)
         .order_by(cancelled_last, orders.c.currency, amount.desc(), order_lines.c.sku, orders.c.status)
         .limit(MAX_PRODUCTS)
     )
-    rows = tx.connection.execute(query).all()
+
+
+def _products(rows: Sequence[Row]) -> PurchasedProducts:
     total = rows[0].total if rows else 0
     return PurchasedProducts(
         items=[PurchasedProduct.of(row) for row in rows],

@@ -1,14 +1,16 @@
 """Reading stock: on hand, reserved by open orders, and available, per warehouse."""
 
-from typing import Any
-
 import sqlalchemy as sa
 
 from erp_mcp.contract import Wire
 from erp_mcp.domain.quantity import quantity_string
 from erp_mcp.queries.lookup import find_product, find_stock
+from erp_mcp.store.prepared import Prepared, Row
 from erp_mcp.store.tables import stock
 from erp_mcp.store.transaction import Tx
+
+EVERYWHERE = Prepared(sa.select(stock).where(stock.c.sku == sa.bindparam("sku")).order_by(stock.c.warehouse))
+"""A product's stock in all warehouses."""
 
 
 class StockLevel(Wire):
@@ -23,7 +25,7 @@ class StockLevel(Wire):
     version: int
 
     @classmethod
-    def of(cls, row: sa.Row[Any]) -> "StockLevel":
+    def of(cls, row: Row) -> "StockLevel":
         """From a row of ``stock``. It is low at the reorder level, not only below; a level of 0 is no level."""
         available = row.on_hand_milli - row.reserved_milli
         return cls(
@@ -61,11 +63,7 @@ def product_stock(tx: Tx, sku: str, warehouse: str | None) -> ProductStock:
         ErpError: ``product_not_found``, ``warehouse_not_found``, ``stock_not_found``, ``ambiguous``.
     """
     product = find_product(tx, sku)
-    if warehouse is None:
-        everywhere = sa.select(stock).where(stock.c.sku == product.sku).order_by(stock.c.warehouse)
-        rows = list(tx.connection.execute(everywhere))
-    else:
-        rows = [find_stock(tx, product.sku, warehouse)]
+    rows = [find_stock(tx, product.sku, warehouse)] if warehouse else tx.rows(EVERYWHERE, sku=product.sku)
     on_hand, reserved = sum(row.on_hand_milli for row in rows), sum(row.reserved_milli for row in rows)
     return ProductStock(
         sku=product.sku,

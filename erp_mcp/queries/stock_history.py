@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,7 +12,9 @@ from erp_mcp.domain.quantity import quantity_string
 from erp_mcp.queries.days import day_range, local_time
 from erp_mcp.queries.lookup import find_product, find_stock
 from erp_mcp.queries.page import Page, decode_cursor, encode_cursor, invalid_cursor
-from erp_mcp.store.tables import stock, stock_moves
+from erp_mcp.queries.stock import EVERYWHERE
+from erp_mcp.store.prepared import Prepared, Row
+from erp_mcp.store.tables import stock_moves
 from erp_mcp.store.transaction import Tx
 
 
@@ -31,7 +34,7 @@ class StockMove(Wire):
     approval_id: str | None = None
 
     @classmethod
-    def of(cls, tx: Tx, row: sa.Row[Any], after: tuple[int, int]) -> "StockMove":
+    def of(cls, tx: Tx, row: Row, after: tuple[int, int]) -> "StockMove":
         """From a row of ``stock_moves`` and what was on hand and reserved after it, in thousandths."""
         return cls(
             move_id=row.id,
@@ -74,20 +77,16 @@ def stock_history_page(
     """
     product = find_product(tx, sku)
     filters: JsonObject = {"list": "stock moves", "sku": product.sku}
-    conditions = [stock_moves.c.sku == product.sku]
+    values: JsonObject = {"sku": product.sku}
     if warehouse is not None:
-        filters["warehouse"] = find_stock(tx, product.sku, warehouse).warehouse
-        conditions.append(stock_moves.c.warehouse == filters["warehouse"])
+        filters["warehouse"] = values["warehouse"] = find_stock(tx, product.sku, warehouse).warehouse
     start, _ = day_range(tx, date_from, None)
     if start is not None:
-        filters["from"] = start.isoformat()
-        # By number, not by time: the moves shown are then without gaps, which the running values rest on.
-        first = sa.select(sa.func.min(stock_moves.c.id)).where(*conditions, stock_moves.c.at >= start)
-        conditions.append(stock_moves.c.id >= first.scalar_subquery())
-    total = tx.connection.scalar(sa.select(sa.func.count()).select_from(stock_moves).where(*conditions)) or 0
-    before = [] if cursor is None else [stock_moves.c.id < _position(cursor, filters)]
-    query = sa.select(stock_moves).where(*conditions, *before).order_by(stock_moves.c.id.desc()).limit(limit + 1)
-    rows = tx.connection.execute(query).all()
+        filters["from"], values["start"] = start.isoformat(), start
+    total = int(tx.value(_count(frozenset(values)), **values) or 0)
+    if cursor is not None:
+        values["before"] = _position(cursor, filters)
+    rows = tx.rows(_moves(frozenset(values)), **values, size=limit + 1)
     items = rows[:limit]
     more = len(rows) > limit
     return StockHistory(
@@ -101,6 +100,43 @@ def stock_history_page(
     )
 
 
+def _where(given: frozenset[str]) -> list[sa.ColumnElement[bool]]:
+    conditions = [stock_moves.c.sku == sa.bindparam("sku")]
+    if "warehouse" in given:
+        conditions.append(stock_moves.c.warehouse == sa.bindparam("warehouse"))
+    if "start" in given:
+        # By number, not by time: the moves shown are then without gaps, which the running values rest on.
+        since = stock_moves.c.at >= sa.bindparam("start")
+        first = sa.select(sa.func.min(stock_moves.c.id)).where(*conditions, since)
+        conditions.append(stock_moves.c.id >= first.scalar_subquery())
+    if "before" in given:
+        conditions.append(stock_moves.c.id < sa.bindparam("before"))
+    return conditions
+
+
+@cache
+def _count(given: frozenset[str]) -> Prepared:
+    return Prepared(sa.select(sa.func.count()).select_from(stock_moves).where(*_where(given)))
+
+
+@cache
+def _moves(given: frozenset[str]) -> Prepared:
+    newest = sa.select(stock_moves).where(*_where(given)).order_by(stock_moves.c.id.desc())
+    return Prepared(newest.limit(sa.bindparam("size", type_=sa.Integer)))
+
+
+_NEWER = Prepared(
+    sa.select(
+        stock_moves.c.warehouse,
+        sa.func.sum(stock_moves.c.on_hand_delta_milli).label("on_hand_delta_milli"),
+        sa.func.sum(stock_moves.c.reserved_delta_milli).label("reserved_delta_milli"),
+    )
+    .where(stock_moves.c.sku == sa.bindparam("sku"), stock_moves.c.id > sa.bindparam("newest"))
+    .group_by(stock_moves.c.warehouse)
+)
+"""What came after a page."""
+
+
 def _position(cursor: str, filters: JsonObject) -> int:
     (number,) = decode_cursor(cursor, filters, 1)
     if not number.isdecimal() or len(number) > 18:
@@ -108,24 +144,12 @@ def _position(cursor: str, filters: JsonObject) -> int:
     return int(number)
 
 
-def _with_running_values(tx: Tx, sku: str, rows: Sequence[sa.Row[Any]]) -> list[StockMove]:
+def _with_running_values(tx: Tx, sku: str, rows: Sequence[Row]) -> list[StockMove]:
     """Walk back from today's stock, less everything that came after the page."""
     if not rows:
         return []
-    after = {
-        row.warehouse: (row.on_hand_milli, row.reserved_milli)
-        for row in tx.connection.execute(sa.select(stock).where(stock.c.sku == sku))
-    }
-    newer = (
-        sa.select(
-            stock_moves.c.warehouse,
-            sa.func.sum(stock_moves.c.on_hand_delta_milli).label("on_hand_delta_milli"),
-            sa.func.sum(stock_moves.c.reserved_delta_milli).label("reserved_delta_milli"),
-        )
-        .where(stock_moves.c.sku == sku, stock_moves.c.id > rows[0].id)
-        .group_by(stock_moves.c.warehouse)
-    )
-    for later in tx.connection.execute(newer):
+    after = {row.warehouse: (row.on_hand_milli, row.reserved_milli) for row in tx.rows(EVERYWHERE, sku=sku)}
+    for later in tx.rows(_NEWER, sku=sku, newest=rows[0].id):
         after[later.warehouse] = _undone(after, later)
     moves = []
     for row in rows:

@@ -74,7 +74,9 @@ def _sqlite(url: URL, mode: str, *, writes: bool) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(statement)
+        driver: Any = connection.connection.driver_connection
+        if not driver.in_transaction:  # a reading one may have begun already, without SQLAlchemy
+            connection.exec_driver_sql(statement)
 
     return engine
 
@@ -84,12 +86,20 @@ def _postgresql(url: URL, *, writes: bool) -> sa.Engine:
     # prepare_threshold: the ERP's statements repeat, so each is prepared on its second use.
     arguments = {"options": options, "connect_timeout": 5, "prepare_threshold": 2}
     try:
+        from psycopg import IsolationLevel
+
         engine = sa.create_engine(url, connect_args=arguments, pool_pre_ping=True, **POOL)
     except ModuleNotFoundError as error:
         reason = "the PostgreSQL driver is not installed (pip install 'countersign-erp[postgres]')"
         raise failure("database_unusable", url, reason) from error
     if not writes:
-        return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+        @sa.event.listens_for(engine, "connect")
+        def _only_read(connection: Any, _record: Any) -> None:
+            connection.isolation_level = IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+
+        return engine
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:

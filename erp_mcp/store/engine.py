@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from sqlalchemy.engine import URL
 
 from erp_mcp.store.connect import make_engines, parse_url
 from erp_mcp.store.failures import failures_named
+from erp_mcp.store.reading import Readers, Reading
 from erp_mcp.store.schema import check_schema, create_database, migrate
 from erp_mcp.store.tables import meta
 from erp_mcp.store.transaction import Tx
@@ -30,7 +32,9 @@ class Store:
 
     def __init__(self, url: URL, engines: tuple[sa.Engine, sa.Engine], clock: Callable[[], datetime], zone: ZoneInfo):
         self._url = url
-        self._reader, self._writer = engines
+        reader, self._writer = engines
+        self._readers = Readers(url, reader, self._tx)
+        self._driver_error: type[Exception] = reader.dialect.loaded_dbapi.Error
         self._clock = clock
         self._zone = zone
         with self.read() as tx:
@@ -47,15 +51,13 @@ class Store:
         """The address, without its password."""
         return self._url.render_as_string(hide_password=True)
 
-    @contextmanager
-    def read(self) -> Iterator[Tx]:
+    def read(self) -> Reading:
         """A transaction that sees one consistent snapshot and cannot write.
 
         Raises:
             ErpError: ``database_busy``, ``database_unusable``, ``database_read_only`` (something tried to write).
         """
-        with failures_named(self._url), self._reader.begin() as connection:
-            yield self._tx(connection)
+        return Reading(self._readers)
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
@@ -65,26 +67,33 @@ class Store:
             ErpError: ``database_busy`` (waited five seconds for the writer before), ``database_read_only``,
                 ``database_unusable``.
         """
-        with failures_named(self._url), self._writer.begin() as connection:
-            yield self._tx(connection)
+        with failures_named(self._url, driver=self._driver_error), self._writer.begin() as connection:
+            yield self._writing(connection)
 
     @contextmanager
     def dry_run(self) -> Iterator[Tx]:
         """Like :meth:`write`, but always rolled back: for planning calls on top of each other."""
-        with failures_named(self._url), self._writer.connect() as connection, connection.begin() as transaction:
+        with (
+            failures_named(self._url, driver=self._driver_error),
+            self._writer.connect() as connection,
+            connection.begin() as transaction,
+        ):
             try:
-                yield self._tx(connection)
+                yield self._writing(connection)
             finally:
                 transaction.rollback()
 
     def close(self) -> None:
         """Close all connections; transactions that are under way keep theirs until they end."""
-        self._reader.dispose()
+        self._readers.close()
         self._writer.dispose()
 
-    def _tx(self, connection: sa.Connection) -> Tx:
+    def _writing(self, connection: sa.Connection) -> Tx:
+        return self._tx(connection.connection.driver_connection, lambda: connection)
+
+    def _tx(self, driver: Any, connect: Callable[[], sa.Connection]) -> Tx:
         # The clock is read after BEGIN: writers wait there, and their times must follow their order.
-        return Tx(connection, self._clock(), self._zone)
+        return Tx(driver, self._writer.dialect, self._clock(), self._zone, connect)
 
 
 def open_store(url: str, *, clock: Callable[[], datetime] = utc_now, zone: ZoneInfo | None = None) -> Store:

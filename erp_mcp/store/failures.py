@@ -45,31 +45,39 @@ def failure(code: str, url: URL, reason: str = "") -> ErpError:
 
 
 @contextmanager
-def failures_named(url: URL, *, create: bool = False) -> Iterator[None]:
+def failures_named(url: URL, *, create: bool = False, driver: type[Exception] = DBAPIError) -> Iterator[None]:
     """Turn the driver's operational failures into ``ErpError``; programming errors and broken constraints pass through.
 
     Args:
         url: the database, for the message.
         create: whether a SQLite file would be made, so that its absence is not what is wrong.
+        driver: the driver's own errors, where its connection is used directly.
     """
     try:
         yield
-    except DBAPIError as error:
-        code = _code_of(error)
-        if code is None:
+    except (DBAPIError, driver) as error:
+        named = named_failure(url, error, create=create)
+        if named is None:
             raise
-        is_file = url.get_backend_name() == "sqlite"
-        if code == "database_missing" and is_file and (create or Path(url.database or "").exists()):
-            code = "database_unusable"  # SQLite says the same of a folder and of a file that it may not open or make
-        raise failure(code, url, _first_line(error) if code == "database_unusable" else "") from error
+        raise named from error
 
 
-def _code_of(error: DBAPIError) -> str | None:
-    name = getattr(error.orig, "sqlite_errorname", None)
+def named_failure(url: URL, error: Exception, *, create: bool = False) -> ErpError | None:
+    """What a driver's error, bare or in SQLAlchemy's wrapping, means to a person; None where it is a fault of ours."""
+    code = _code_of(error)
+    is_file = url.get_backend_name() == "sqlite"
+    if code == "database_missing" and is_file and (create or Path(url.database or "").exists()):
+        code = "database_unusable"  # SQLite says the same of a folder and of a file that it may not open or make
+    return None if code is None else failure(code, url, _first_line(error) if code == "database_unusable" else "")
+
+
+def _code_of(error: Exception) -> str | None:
+    original = _original(error)
+    name = getattr(original, "sqlite_errorname", None)
     if isinstance(name, str):
         parts = name.split("_")
         return _SQLITE.get("_".join(parts[:2]))
-    state = getattr(error.orig, "sqlstate", None)
+    state = getattr(original, "sqlstate", None)
     if isinstance(state, str):
         return _POSTGRESQL.get(state, "database_unusable" if state[:2] in ("08", "28", "57") else None)
     if "does not exist" in _first_line(error):  # a connection that is refused carries no state
@@ -77,10 +85,18 @@ def _code_of(error: DBAPIError) -> str | None:
     return "database_unusable" if _is_connection_failure(error) else None
 
 
-def _is_connection_failure(error: DBAPIError) -> bool:
-    return error.connection_invalidated or type(error.orig).__name__ in ("OperationalError", "ConnectionTimeout")
+def _original(error: Exception) -> BaseException:
+    """The driver's error, whether or not SQLAlchemy has wrapped it."""
+    wrapped = error.orig if isinstance(error, DBAPIError) else None
+    return wrapped or error
 
 
-def _first_line(error: DBAPIError) -> str:
-    lines = str(error.orig).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error.orig).__name__
+def _is_connection_failure(error: Exception) -> bool:
+    invalidated = isinstance(error, DBAPIError) and error.connection_invalidated
+    return invalidated or type(_original(error)).__name__ in ("OperationalError", "ConnectionTimeout")
+
+
+def _first_line(error: Exception) -> str:
+    original = _original(error)
+    lines = str(original).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(original).__name__

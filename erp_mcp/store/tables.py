@@ -1,5 +1,6 @@
 """Every table of the ERP. Money is in minor units, quantities in thousandths; both are integers, never floats."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -19,6 +20,10 @@ metadata = sa.MetaData(
 )
 
 
+def _read_time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
 class UtcTime(sa.types.TypeDecorator[datetime]):
     """An aware UTC time, kept as text of fixed width: it sorts, compares and reads the same in both databases."""
 
@@ -32,7 +37,11 @@ class UtcTime(sa.types.TypeDecorator[datetime]):
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> datetime | None:
-        return None if value is None else datetime.strptime(value, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+        return _read_time(value)
+
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[str | None], datetime | None]:
+        """Without the wrapping of ``process_result_value``, which takes longer than the reading."""
+        return _read_time
 
 
 class SearchKey:

@@ -24,6 +24,7 @@ from erp_mcp.store.connect import make_engines, parse_url
 from erp_mcp.store.engine import Store, open_store
 from tests.bench.read_calls import READ_CALLS, ReadCall
 from tests.bench.repeated import repeat
+from tests.statements import Statement, sent_statements
 
 NAME: Final = "reads"
 TIMES: Final = 10
@@ -33,8 +34,6 @@ MAX_SECONDS: Final = 60
 MAX_MEGABYTES: Final = 500
 _BUDGET_SECONDS: Final = 1.0
 _ROUNDS: Final = 200
-
-Statement = tuple[str, Any]
 
 
 @dataclass(frozen=True)
@@ -105,19 +104,8 @@ def measure(url: str, *, larger: bool) -> Iterator[ReadFigure]:
 
 def statements(store: Store, registry: Registry, call: ReadCall) -> list[Statement]:
     """What a call sends to the database, as its driver gets it."""
-    sent: list[Statement] = []
-
-    def note(
-        _connection: object, _cursor: object, statement: str, parameters: Any, _context: object, _many: bool
-    ) -> None:
-        if not statement.startswith("BEGIN"):
-            sent.append((statement, parameters))
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
-    try:
+    with sent_statements() as sent:
         _call(store, registry, call)
-    finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
     return sent
 
 

@@ -81,7 +81,7 @@ def test_orders_keep_their_number_money_and_address(store: Store, source: Path) 
     with store.read() as tx:
         order = order_detail(tx, "1042")
         assert (order.order_id, order.total, order.note) == ("SO20261130-1042", "87.00", "by phone")
-        assert [line.amount for line in order.lines] == ["63.00", "24.00"]
+        assert [line["amount"] for line in order.lines] == ["63.00", "24.00"]
         assert order.ship_to is not None
         assert order.ship_to.city == "Köln"
         assert order_detail(tx, "a-7").total == "144.50"

@@ -64,7 +64,7 @@ def test_carts_are_completed_orders_of_their_users(loaded: Store) -> None:
     with loaded.read() as tx:
         order = order_detail(tx, "1")
         assert (order.status, order.customer_name, order.placed_at[:10]) == ("completed", "Emily Johnson", "2024-01-01")
-        assert (order.lines[0].quantity, order.lines[0].discount_percent) == ("4", "12.13")
+        assert (order.lines[0]["quantity"], order.lines[0]["discount_percent"]) == ("4", "12.13")
         assert product_stock(tx, "BEA-ESS-ESS-001", None).available == "99"
 
 

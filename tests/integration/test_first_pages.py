@@ -1,9 +1,8 @@
 """First pages and keyed look-ups read their rows through an index, and totals count nothing that they need not."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
@@ -21,6 +20,7 @@ from erp_mcp.store.engine import Store, create_database, open_store
 from erp_mcp.store.invariants import check_invariants
 from erp_mcp.store.tables import orders
 from erp_mcp.store.transaction import Tx
+from tests.statements import sent_statements
 
 SMALL: Final = frozenset({"warehouses", "order_counts"})
 """Tables that do not grow with the business: one row per warehouse, and per day and status."""
@@ -60,24 +60,11 @@ def filled(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-@contextmanager
-def statements(connection: sa.Connection) -> Iterator[list[tuple[str, Any]]]:
-    """Every statement with its parameters, as the driver gets it."""
-    seen: list[tuple[str, Any]] = []
-
-    def note(_: Any, __: Any, statement: str, parameters: Any, ___: Any, ____: Any) -> None:
-        seen.append((statement, parameters))
-
-    sa.event.listen(connection, "before_cursor_execute", note)
-    yield seen
-    sa.event.remove(connection, "before_cursor_execute", note)
-
-
 @pytest.mark.parametrize("name", READS)
 def test_no_growing_table_is_read_from_end_to_end(filled: Store, name: str) -> None:
     """EXPLAIN of the very statements that a read sends: each step searches, or walks an index up to the limit."""
     with filled.read() as tx:
-        with statements(tx.connection) as sent:
+        with sent_statements() as sent:
             READS[name](tx)
         for statement, parameters in list(sent):
             plan = tx.connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()

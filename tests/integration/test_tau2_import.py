@@ -96,7 +96,7 @@ def test_names_carry_options_and_repeated_items_are_one_line(loaded: Store) -> N
         product = find_product(tx, "9612497925")
         assert product.name == "T-Shirt (color: blue, size: M, material: cotton, style: crew neck)"
         assert (product.category, product.unit_price_minor) == ("T-Shirt", 5088)
-        lines = {line.sku: line.quantity for line in order_detail(tx, "#W1840144").lines}
+        lines = {line["sku"]: line["quantity"] for line in order_detail(tx, "#W1840144").lines}
         assert lines["8590708195"] == "2"
 
 
