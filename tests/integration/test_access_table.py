@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import httpx
 import jsonschema_rs
 import pytest
@@ -238,6 +239,33 @@ async def test_lists_and_totals_are_the_customers_own(place: Place) -> None:
     async with mcp_client(place.address, place.tokens["full"]) as client:
         _, everybody = await send(client, "list_orders", {}, {})
     assert everybody["total"] == 4
+
+
+async def test_calls_side_by_side_are_each_answered_for_their_own_token(place: Place) -> None:
+    """Whoever else asks at the same moment, in the same worker threads."""
+    call: JsonObject = {"order_id": SHIPPED}
+    expected = {
+        kind: {path for path in field_paths(trusted(place.host, "get_order", call)) if shown(token, "get_order", path)}
+        for kind, token in TOKENS.items()
+        if kind in HELD
+    }
+    answers: list[tuple[str, JsonObject]] = []
+
+    async def over_mcp(kind: str) -> None:
+        async with mcp_client(place.address, place.tokens[kind]) as client:
+            answers.extend([(kind, (await send(client, "get_order", call, {}))[1]) for _ in range(8)])
+
+    async def over_rest(kind: str) -> None:
+        async with rest_client(place.address, place.tokens[kind]) as client:
+            answers.extend([(kind, (await rest(client, "get_order", call)).json()) for _ in range(8)])
+
+    async with anyio.create_task_group() as together:
+        for kind in HELD:
+            together.start_soon(over_mcp, kind)
+            together.start_soon(over_rest, kind)
+    assert len(answers) == 16 * len(HELD)
+    for kind, answer in answers:
+        assert field_paths(answer) == expected[kind], kind
 
 
 async def test_a_bound_token_needs_not_say_who_it_is(place: Place) -> None:

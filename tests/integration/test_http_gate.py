@@ -254,6 +254,25 @@ async def test_bad_input_to_mcp_is_an_error_of_the_protocol(door: Door, content:
         assert (await client.post("/mcp", json=INITIALIZE, headers=headers)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("POST", {"Content-Type": "text/plain"}, 400),
+        ("POST", {"Content-Type": "application/json", "Accept": "text/html"}, 406),
+        ("POST", {"Content-Type": "application/json", "mcp-session-id": "made up"}, 404),
+        ("PUT", {"Content-Type": "application/json"}, 405),
+        ("GET", {"Accept": "text/event-stream"}, 400),
+        ("DELETE", {"mcp-session-id": "made up"}, 404),
+    ],
+)
+async def test_requests_that_mcp_does_not_know(door: Door, method: str, headers: dict[str, str], status: int) -> None:
+    """A status that says what is wrong, never a failure."""
+    async with rest_client(door.address, door.token) as client:
+        answer = await client.request(method, "/mcp", headers=ACCEPT | headers, json=INITIALIZE)
+    assert answer.status_code == status, answer.text
+    assert "Traceback" not in answer.text
+
+
 async def test_the_api_describes_itself_and_names_no_other_site(door: Door) -> None:
     """OpenAPI needs no token, and there is no page that loads scripts from elsewhere."""
     async with rest_client(door.address) as client:
