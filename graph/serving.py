@@ -1,7 +1,7 @@
 """The wiring of ``countersign serve``: the ERP's door for other hosts, and behind it the agent that keeps approvals."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -68,19 +68,24 @@ def serve(settings: Settings, reach: Reach, started: Callable[[], None]) -> None
     Args:
         settings: from the environment.
         reach: where, and for whom.
-        started: told when nothing keeps it from serving any more.
+        started: told once it listens.
 
     Raises:
         CountersignError, ErpError, CheckpointError: what is missing or wrong.
     """
-    with open_app(settings, reach) as app:
-        started()
+    with open_app(settings, reach, started) as app:
         listen(app, reach.host, reach.port)
 
 
 @contextmanager
-def open_app(settings: Settings, reach: Reach) -> Iterator[FastAPI]:
+def open_app(settings: Settings, reach: Reach, started: Callable[[], None]) -> Iterator[FastAPI]:
     """The application, for as long as it is served; see ``serve``."""
+
+    @asynccontextmanager
+    async def telling() -> AsyncIterator[None]:
+        started()
+        yield
+
     with open_office(settings) as office:
         erp = build_erp(
             settings.erp_database, key_path=settings.key_path, zone=settings.zone,
@@ -92,7 +97,7 @@ def open_app(settings: Settings, reach: Reach) -> Iterator[FastAPI]:
             keeper = _doorkeeper(settings.home / FILE, reach, erp.instance_id)
             yield build_app(
                 erp, keeper, hosts=[reach.host, *reach.names], origins=reach.origins,
-                routers=[approvals_router(office, _approver)],
+                routers=[approvals_router(office, _approver)], lifespans=[telling],
             )  # fmt: skip
 
 

@@ -86,6 +86,18 @@ def test_inspector_shows_the_errors_own_words(target: list[str], tmp_path: Path)
     assert _text(answer)["error"]["code"] == "order_not_found"
 
 
+def test_inspector_asks_for_a_write_and_follows_it(home: Path, token: str, tmp_path: Path) -> None:
+    """Its client holds each answer to the schema that the tool has published."""
+    with serving(["countersign", "serve"], {"COUNTERSIGN_HOME": str(home)}, home / "serve.log") as server:
+        target = [f"{server.url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {token}"]
+        asked = inspect(*_call(target, "cancel_order", f"order_id={ORDER}", "reason=by mistake"), home=tmp_path).body()
+        name = asked["structuredContent"]["approval_id"]
+        seen = inspect(*_call(target, "get_approval", f"approval_id={name}"), home=tmp_path).body()
+
+    assert asked["structuredContent"]["status"] == "approval_required"
+    assert seen["structuredContent"]["status"] == "pending"
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_conformance(over_http: str, tmp_path: Path, scenario: str) -> None:
     said = conform(over_http, scenario, tmp_path)
