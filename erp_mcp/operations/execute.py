@@ -29,6 +29,7 @@ from erp_mcp.operations.effects import apply
 from erp_mcp.operations.plan import Plan
 from erp_mcp.store.chain import append_operation
 from erp_mcp.store.engine import Store
+from erp_mcp.store.prepared import Prepared
 from erp_mcp.store.tables import operations
 from erp_mcp.store.transaction import Tx
 
@@ -125,7 +126,7 @@ def _done_before(
     with store.read() as tx:
         for call, token in zip(calls, tokens, strict=True):
             grant = verifier.present(token).grant
-            row = tx.connection.execute(_DONE, {"approval": grant.approval_id, "this_call": grant.call}).first()
+            row = tx.row(_DONE, approval=grant.approval_id, this_call=grant.call)
             signed = (grant.approval_id, grant.call, grant.tool, grant.digest)
             if row is None or call.tool != grant.tool or (row.approval_id, row.call, row.tool, row.digest) != signed:
                 return None
@@ -204,8 +205,10 @@ def _execute(tx: Tx, call: _Call, presented: Presented) -> WriteAnswer:
     return WriteAnswer(status="executed", receipt=receipt)
 
 
-_DONE = sa.select(operations).where(
-    sa.or_(operations.c.approval_id == sa.bindparam("approval"), operations.c.call == sa.bindparam("this_call"))
+_DONE = Prepared(
+    sa.select(operations).where(
+        sa.or_(operations.c.approval_id == sa.bindparam("approval"), operations.c.call == sa.bindparam("this_call"))
+    )
 )
 
 
@@ -215,7 +218,7 @@ def _already_done(tx: Tx, call: _Call, grant: Grant) -> Receipt | None:
     Raises:
         ErpError: ``grant_mismatch`` where what was done then is not what is asked for now.
     """
-    rows = tx.connection.execute(_DONE, {"approval": grant.approval_id, "this_call": grant.call}).all()
+    rows = tx.rows(_DONE, approval=grant.approval_id, this_call=grant.call)
     if not rows:
         return None
     row = next((r for r in rows if r.approval_id == grant.approval_id), rows[0])

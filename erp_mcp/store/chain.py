@@ -8,13 +8,15 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from erp_mcp.store.prepared import Prepared
 from erp_mcp.store.tables import operations
 from erp_mcp.store.transaction import Tx
 
 START: Final = "0" * 64
 """What the first operation follows."""
 
-_LAST = sa.select(operations.c.seq, operations.c.hash).order_by(operations.c.seq.desc()).limit(1)
+_LAST = Prepared(sa.select(operations.c.seq, operations.c.hash).order_by(operations.c.seq.desc()).limit(1))
+_APPEND = Prepared(sa.insert(operations).inline())
 
 
 def append_operation(tx: Tx, values: dict[str, Any]) -> None:
@@ -24,10 +26,10 @@ def append_operation(tx: Tx, values: dict[str, Any]) -> None:
         tx: a write transaction.
         values: every column but the chain's own.
     """
-    last = tx.connection.execute(_LAST).one_or_none()
+    last = tx.row(_LAST)
     seq, previous = (1, START) if last is None else (last.seq + 1, last.hash)
     linked = values | {"seq": seq, "previous": previous}
-    tx.connection.execute(sa.insert(operations), linked | {"hash": _hash(linked)})
+    tx.change(_APPEND, **linked, hash=_hash(linked))
 
 
 def operation_problems(tx: Tx) -> Iterator[str]:

@@ -75,7 +75,7 @@ def _sqlite(url: URL, mode: str, *, writes: bool) -> sa.Engine:
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
         driver: Any = connection.connection.driver_connection
-        if not driver.in_transaction:  # a reading one may have begun already, without SQLAlchemy
+        if not driver.in_transaction:  # a transaction may have begun already, without SQLAlchemy
             connection.exec_driver_sql(statement)
 
     return engine

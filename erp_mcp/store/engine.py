@@ -1,7 +1,6 @@
 """The ERP's database: opening it, and the transactions in which everything happens."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,11 +8,10 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
 
-from erp_mcp.store.connect import make_engines, parse_url
-from erp_mcp.store.failures import failures_named
-from erp_mcp.store.reading import Readers, Reading
+from erp_mcp.store.connect import WRITER_LOCK, make_engines, parse_url
 from erp_mcp.store.schema import check_schema, create_database, migrate
 from erp_mcp.store.tables import meta
+from erp_mcp.store.transacting import Connections, Transaction
 from erp_mcp.store.transaction import Tx
 
 __all__ = ["Store", "create_database", "migrate", "open_store", "utc_now"]
@@ -32,9 +30,11 @@ class Store:
 
     def __init__(self, url: URL, engines: tuple[sa.Engine, sa.Engine], clock: Callable[[], datetime], zone: ZoneInfo):
         self._url = url
-        reader, self._writer = engines
-        self._readers = Readers(url, reader, self._tx)
-        self._driver_error: type[Exception] = reader.dialect.loaded_dbapi.Error
+        reader, writer = engines
+        is_file = url.get_backend_name() == "sqlite"
+        alone = "BEGIN IMMEDIATE" if is_file else f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"
+        self._readers = Connections(url, reader, self._tx, begin="BEGIN" if is_file else "", kept=is_file)
+        self._writers = Connections(url, writer, self._tx, begin=alone, kept=False)
         self._clock = clock
         self._zone = zone
         with self.read() as tx:
@@ -51,49 +51,35 @@ class Store:
         """The address, without its password."""
         return self._url.render_as_string(hide_password=True)
 
-    def read(self) -> Reading:
+    def read(self) -> Transaction:
         """A transaction that sees one consistent snapshot and cannot write.
 
         Raises:
             ErpError: ``database_busy``, ``database_unusable``, ``database_read_only`` (something tried to write).
         """
-        return Reading(self._readers)
+        return Transaction(self._readers)
 
-    @contextmanager
-    def write(self) -> Iterator[Tx]:
+    def write(self) -> Transaction:
         """The one writing transaction at a time: commits on leaving, rolls back on any exception.
 
         Raises:
             ErpError: ``database_busy`` (waited five seconds for the writer before), ``database_read_only``,
                 ``database_unusable``.
         """
-        with failures_named(self._url, driver=self._driver_error), self._writer.begin() as connection:
-            yield self._writing(connection)
+        return Transaction(self._writers)
 
-    @contextmanager
-    def dry_run(self) -> Iterator[Tx]:
+    def dry_run(self) -> Transaction:
         """Like :meth:`write`, but always rolled back: for planning calls on top of each other."""
-        with (
-            failures_named(self._url, driver=self._driver_error),
-            self._writer.connect() as connection,
-            connection.begin() as transaction,
-        ):
-            try:
-                yield self._writing(connection)
-            finally:
-                transaction.rollback()
+        return Transaction(self._writers, dry=True)
 
     def close(self) -> None:
         """Close all connections; transactions that are under way keep theirs until they end."""
         self._readers.close()
-        self._writer.dispose()
-
-    def _writing(self, connection: sa.Connection) -> Tx:
-        return self._tx(connection.connection.driver_connection, lambda: connection)
+        self._writers.close()
 
     def _tx(self, driver: Any, connect: Callable[[], sa.Connection]) -> Tx:
         # The clock is read after BEGIN: writers wait there, and their times must follow their order.
-        return Tx(driver, self._writer.dialect, self._clock(), self._zone, connect)
+        return Tx(driver, self._readers.engine.dialect, self._clock(), self._zone, connect)
 
 
 def open_store(url: str, *, clock: Callable[[], datetime] = utc_now, zone: ZoneInfo | None = None) -> Store:

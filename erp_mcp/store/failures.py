@@ -45,17 +45,16 @@ def failure(code: str, url: URL, reason: str = "") -> ErpError:
 
 
 @contextmanager
-def failures_named(url: URL, *, create: bool = False, driver: type[Exception] = DBAPIError) -> Iterator[None]:
+def failures_named(url: URL, *, create: bool = False) -> Iterator[None]:
     """Turn the driver's operational failures into ``ErpError``; programming errors and broken constraints pass through.
 
     Args:
         url: the database, for the message.
         create: whether a SQLite file would be made, so that its absence is not what is wrong.
-        driver: the driver's own errors, where its connection is used directly.
     """
     try:
         yield
-    except (DBAPIError, driver) as error:
+    except DBAPIError as error:
         named = named_failure(url, error, create=create)
         if named is None:
             raise

@@ -20,11 +20,11 @@ class Prepared:
     """A statement that is compiled on its first use, once for each kind of database.
 
     Args:
-        statement: a SELECT with a bound parameter for each value that differs from one use to the next; no expanding
-            ones, as ``in_`` makes of a plain list.
+        statement: with a bound parameter for each value that differs from one use to the next; no expanding ones, as
+            ``in_`` makes of a plain list. An INSERT names its columns, and is ``inline``.
     """
 
-    def __init__(self, statement: sa.Select[Any] | sa.CompoundSelect[Any]) -> None:
+    def __init__(self, statement: sa.Select[Any] | sa.CompoundSelect[Any] | sa.UpdateBase) -> None:
         self.statement: Final = statement
         self._forms: dict[str, Form] = {}
 
@@ -72,7 +72,7 @@ class Form:
         self._writers: Final = _useful(
             {name: _impl(bind.type, dialect).bind_processor(dialect) for name, bind in binds.items()}
         )
-        columns = statement.selected_columns
+        columns = statement.exported_columns
         row = namedtuple("Row", columns.keys(), rename=True)  # type: ignore[misc]
         self._row: Final = partial(tuple.__new__, row)  # what _make does, without a Python frame for each row
         self._readers: Final = _useful(

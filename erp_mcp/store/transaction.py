@@ -45,6 +45,16 @@ class Tx:
         form = statement.on(self.dialect)
         return form.rows(self.driver.execute(form.text, form.parameters(values)))
 
+    def change(self, statement: Prepared, **values: Any) -> int:
+        """Runs a prepared statement that writes; how many rows it has written.
+
+        Args:
+            statement: to run.
+            values: of its bound parameters.
+        """
+        form = statement.on(self.dialect)
+        return int(self.driver.execute(form.text, form.parameters(values)).rowcount)
+
     def row(self, statement: Prepared, **values: Any) -> Row | None:
         """The first row, or None."""
         found = self.rows(statement, **values)
