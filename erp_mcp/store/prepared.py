@@ -38,6 +38,8 @@ class Prepared:
 
 def one_of(column: sa.ColumnElement[Any], count: int) -> sa.ColumnElement[bool]:
     """Whether a column is one of so many values, which :func:`listed` names."""
+    if not count:
+        return sa.false()  # an empty list has a form of SQLAlchemy's own, which is only made when it runs the statement
     return column.in_([sa.bindparam(f"listed_{place}") for place in range(count)])
 
 

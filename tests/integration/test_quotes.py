@@ -81,6 +81,13 @@ async def test_a_comparison_is_sorted_by_price_with_the_rest_apart(shop: Shop) -
     assert error["message"].startswith("quantity of NW-011: 1.5 ")
 
 
+async def test_a_comparison_of_nothing_that_is_sold_is_empty(shop: Shop) -> None:
+    """Missing and discontinued alone are an answer, not a failure."""
+    found = await shop.call("compare_quotes", skus=["NW-005", "nothing"], quantity=1)
+    assert (found["items"], found["total"], found["missing"]) == ([], 0, ["nothing"])
+    assert [named["sku"] for named in found["discontinued"]] == ["NW-005"]
+
+
 async def test_a_comparison_over_currencies_says_so(shop: Shop) -> None:
     """1 yen is not dearer than 0.90 dollars: each currency is sorted by itself."""
     with shop.store.write() as tx:
