@@ -103,6 +103,14 @@ ERP_CASES: Final = (
     Guarantee("E18", "Every tool's output, through a real client, fits its own schema.", ERP),
 )
 
+DOOR_CASES: Final = (
+    Guarantee("D1", "A token gets the tools and fields that are its own, over MCP and REST alike.", MCP),
+    Guarantee("D2", "A token bound to a customer learns nothing of another's, by answers, totals or errors.", MCP),
+    Guarantee("D3", "A revoked token stops at once, in open sessions too.", MCP),
+    Guarantee("D4", "A server that is told to stop finishes what is under way.", MCP),
+    Guarantee("D5", "A page of another site cannot call, whatever name it gives this machine.", MCP),
+)
+
 GUARANTEES: Final = {
-    guarantee.name: guarantee for guarantee in (*INVARIANTS, *APPROVAL_CASES, *APPROVER_CASES, *ERP_CASES)
+    guarantee.name: guarantee for guarantee in (*INVARIANTS, *APPROVAL_CASES, *APPROVER_CASES, *ERP_CASES, *DOOR_CASES)
 }

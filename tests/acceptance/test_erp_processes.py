@@ -77,6 +77,7 @@ def environment(home: Path) -> dict[str, str]:
     return {"COUNTERSIGN_HOME": str(home), "COUNTERSIGN_SKILLS": str(home / "skills")}
 
 
+@pytest.mark.guarantee("D4")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_lets_what_is_under_way_finish(home: Path, number: signal.Signals) -> None:
     """Calls over REST and MCP get their answers, an open stream does not hold it up, and the exit code is 0."""

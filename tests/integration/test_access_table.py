@@ -103,6 +103,7 @@ async def test_a_token_sees_the_tools_that_it_may_call(place: Place, kind: str) 
     assert listed == {tool for tool in SKILLS if not refused(TOKENS[kind], tool)}
 
 
+@pytest.mark.guarantee("D1")
 @pytest.mark.parametrize("tool", sorted(CALLS))
 @pytest.mark.parametrize("kind", HELD)
 async def test_every_cell(place: Place, kind: str, tool: str) -> None:
@@ -178,6 +179,7 @@ async def same_over_rest(
         assert response.status_code == 403
 
 
+@pytest.mark.guarantee("D1")
 @pytest.mark.parametrize("kind", [name for name in HELD if not TOKENS[name].sees_people])
 async def test_personal_data_leaks_by_no_answer_and_no_error(place: Place, kind: str) -> None:
     """Not in a field, a message, a suggestion or a candidate, whatever is asked."""
@@ -205,6 +207,7 @@ OWNED: Final = [
 ]
 
 
+@pytest.mark.guarantee("D2")
 @pytest.mark.parametrize(("kind", "tool"), OWNED)
 async def test_what_is_another_customers_is_not_there(place: Place, kind: str, tool: str) -> None:
     """The same words for somebody else's order as for one that does not exist, for every tool that names one."""
@@ -221,6 +224,7 @@ async def test_what_is_another_customers_is_not_there(place: Place, kind: str, t
     assert said[0] == said[1]
 
 
+@pytest.mark.guarantee("D2")
 async def test_lists_and_totals_are_the_customers_own(place: Place) -> None:
     """Without a filter, with another's, page by page: total and cursor count their orders, never all there are."""
     async with mcp_client(place.address, place.tokens["bound"]) as client:
@@ -277,6 +281,7 @@ async def test_a_bound_token_needs_not_say_who_it_is(place: Place) -> None:
             assert answer["customer_id"] == "ACME"
 
 
+@pytest.mark.guarantee("signed-only")
 async def test_a_write_needs_the_scope_and_the_grant(tmp_path: Path) -> None:
     """Neither alone does anything: a signed grant in the hands of a token without the scope is refused."""
     url = f"sqlite:///{tmp_path / 'erp.db'}"

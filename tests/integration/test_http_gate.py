@@ -85,6 +85,7 @@ async def test_a_token_in_another_scheme_or_twice_is_no_token(door: Door) -> Non
         assert in_query.status_code == 401
 
 
+@pytest.mark.guarantee("D3")
 async def test_a_revoked_token_stops_at_once_also_in_a_session_that_is_open(door: Door) -> None:
     """The file is looked at for each request."""
     async with rest_client(door.address, door.token) as client:
@@ -125,6 +126,7 @@ async def test_each_request_counts_by_its_own_token(door: Door) -> None:
     assert '"forbidden"' in answer.json()["result"]["content"][0]["text"]
 
 
+@pytest.mark.guarantee("D5")
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/", f"/api/orders/{OPEN}"])
 @pytest.mark.parametrize(
     ("headers", "status"),
