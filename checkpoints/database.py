@@ -76,20 +76,17 @@ def open_engine(url: sa.URL, *, synchronous: str = "FULL") -> sa.Engine:
 
 
 @contextmanager
-def said_plainly(url: sa.URL, driver_error: type[Exception] = sa.exc.DBAPIError) -> Iterator[None]:
-    """Turns a driver's error into one line with what to do; nothing else passes through here changed.
-
-    Args:
-        url: of the database.
-        driver_error: what its driver raises where SQLAlchemy does not stand between.
-    """
+def said_plainly(url: sa.URL) -> Iterator[None]:
+    """Turns a driver's error into one line with what to do; nothing else passes through here changed."""
     try:
         yield
-    except (sa.exc.DBAPIError, driver_error) as error:
-        raise _plain(url, str(getattr(error, "orig", error))) from error
+    except sa.exc.DBAPIError as error:
+        raise plain_error(url, error) from error
 
 
-def _plain(url: sa.URL, text: str) -> CheckpointError:
+def plain_error(url: sa.URL, error: Exception) -> CheckpointError:
+    """A driver's error, bare or in SQLAlchemy's wrapping, in one line with what to do."""
+    text = str(getattr(error, "orig", error))
     where = url.render_as_string(hide_password=True)
     if "locked" in text or "busy" in text:
         return CheckpointError(

@@ -5,12 +5,12 @@ and to wrap its rows took SQLAlchemy ten times as long as SQLite takes to answer
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from checkpoints.database import open_engine, said_plainly
+from checkpoints.database import open_engine, plain_error
 
 Processor = Callable[[Any], Any]
 
@@ -130,34 +130,78 @@ class Transactions:
     def __init__(self, url: sa.URL, *, synchronous: str = "FULL") -> None:
         self.url = url
         self.engine = open_engine(url, synchronous=synchronous)
-        self._is_sqlite = url.get_backend_name() == "sqlite"
-        self._error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        self.failures: Final = (sa.exc.DBAPIError, self.engine.dialect.loaded_dbapi.Error)
+        self.keeps = self.is_file = url.get_backend_name() == "sqlite"
+        self.idle: list[sa.PoolProxiedConnection] = []
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Gives the connections back; transactions that are under way keep theirs until they end."""
+        self.keeps = False
+        while self.idle:
+            self.take().close()
         self.engine.dispose()
 
-    def alone(self) -> AbstractContextManager[Transaction]:
+    def take(self) -> sa.PoolProxiedConnection:
+        """A connection that nobody else uses, at hand or new."""
+        try:
+            return self.idle.pop()
+        except IndexError:  # asked for afterwards, since another thread may take the last one meanwhile
+            return self.engine.raw_connection()
+
+    def alone(self) -> "Begun":
         """For a single statement, which is a transaction by itself."""
-        return self._begun("")
+        return Begun(self, "")
 
-    def reading(self) -> AbstractContextManager[Transaction]:
+    def reading(self) -> "Begun":
         """For several statements that have to see the same moment."""
-        return self._begun("BEGIN")
+        return Begun(self, "BEGIN")
 
-    def writing(self) -> AbstractContextManager[Transaction]:
+    def writing(self) -> "Begun":
         """As the only writer, on SQLite; on PostgreSQL the caller takes a lock of its own."""
-        return self._begun("BEGIN IMMEDIATE")
+        return Begun(self, "BEGIN IMMEDIATE")
 
-    @contextmanager
-    def _begun(self, begin: str) -> Iterator[Transaction]:
-        with said_plainly(self.url, self._error):
-            held = self.engine.raw_connection()
+
+class Begun:
+    """One transaction: a context manager that commits on leaving, and rolls back on any exception.
+
+    Args:
+        database: whose it is. A file's connections stay at hand; a server's go back to the pool, which opens those anew
+            that were cut.
+        begin: what SQLite is told; PostgreSQL's driver begins by itself.
+    """
+
+    __slots__ = ("_begin", "_database", "_held")
+
+    def __init__(self, database: Transactions, begin: str) -> None:
+        self._database, self._begin = database, begin
+
+    def __enter__(self) -> Transaction:
+        database, held = self._database, None
+        try:
+            held = database.take()
+            driver: Any = held.driver_connection
+            if self._begin and database.is_file:
+                driver.execute(self._begin)
+        except database.failures as error:
+            if held is not None:
+                held.close()
+            raise plain_error(database.url, error) from error
+        self._held = held
+        return Transaction(driver, database.engine.dialect)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        database, held = self._database, self._held
+        if error is None:
+            driver: Any = held.driver_connection
             try:
-                connection: Any = held.driver_connection
-                if begin and self._is_sqlite:  # PostgreSQL's driver begins by itself
-                    connection.execute(begin)
-                yield Transaction(connection, self.engine.dialect)
-                connection.commit()
-            finally:
-                held.close()  # the pool rolls back what was not committed
+                driver.commit()
+            except database.failures as failed:
+                error = failed
+        if error is None and database.keeps:
+            database.idle.append(held)
+            return
+        held.close()  # the pool rolls back what was not committed
+        if isinstance(error, database.failures):
+            raise plain_error(database.url, error) from error

@@ -44,8 +44,15 @@ class Connections:
         """Close all connections; transactions that are under way keep theirs until they end."""
         self.kept = False
         while self.idle:
-            self.idle.pop().close()
+            self.take().close()
         self.engine.dispose()
+
+    def take(self) -> sa.PoolProxiedConnection:
+        """A connection that nobody else uses, at hand or new."""
+        try:
+            return self.idle.pop()
+        except IndexError:  # asked for afterwards, since another thread may take the last one meanwhile
+            return self.engine.raw_connection()
 
 
 class Transaction:
@@ -65,7 +72,7 @@ class Transaction:
         all_of_them = self._connections
         held = None
         try:
-            held = all_of_them.idle.pop() if all_of_them.idle else all_of_them.engine.raw_connection()
+            held = all_of_them.take()
             driver: Any = held.driver_connection
             if all_of_them.begin:
                 driver.execute(all_of_them.begin)

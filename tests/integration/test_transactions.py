@@ -15,6 +15,8 @@ from checkpoints.transactions import STREAMED_AT_ONCE, Prepared, Transactions
 NOW = datetime(2026, 12, 1, 12, tzinfo=timezone(timedelta(hours=8)))
 ALL = Prepared(sa.select(leases).order_by(leases.c.thread_id))
 NEW = Prepared(sa.insert(leases))
+NAMES = Prepared(sa.select(leases.c.thread_id))
+LOCK = Prepared(sa.select(sa.func.pg_advisory_xact_lock(1)))
 LATE = Prepared(sa.select(leases.c.owner).where(leases.c.expires_at > sa.bindparam("now"), leases.c.owner == "me"))
 
 
@@ -133,3 +135,28 @@ def test_connections_that_the_server_has_cut_are_opened_anew(database: Transacti
         other.execute(sa.select(sa.func.pg_terminate_backend(mine)))
     with database.alone() as transaction:
         assert transaction.rows(ALL) == []
+
+
+def test_threads_that_come_at_once_share_no_connection(database: Transactions) -> None:
+    """Connections stay at hand between transactions; whoever finds none there gets a new one."""
+    failed: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            for turn in range(50):
+                with database.writing() as transaction:
+                    if database.engine.dialect.name == "postgresql":
+                        transaction.rows(LOCK)
+                    transaction.change(NEW, lease(f"{name}-{turn}"))
+                    assert [f"{name}-{turn}"] in transaction.rows(NAMES)
+        except BaseException as error:  # noqa: BLE001 told below, in the thread that can fail the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(f"t{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    with database.alone() as transaction:
+        assert len(transaction.rows(NAMES)) == 6 * 50
