@@ -147,6 +147,8 @@ class TokenFile:
         except FileNotFoundError:
             self._seen, self._entries = None, {}
             return
+        except OSError as error:
+            raise self._unusable(error) from None
         state = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
         if state != self._seen:
             self._entries = {entry.id: entry for entry in self._read()}
@@ -161,8 +163,11 @@ class TokenFile:
         except FileNotFoundError:
             return []
         except (OSError, ValidationError) as error:
-            what = f"{self._path} cannot be used as a list of tokens ({type(error).__name__})."
-            raise ErpError("tokens_unusable", what, "Put it right, or remove it and make new tokens.") from None
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> ErpError:
+        what = f"{self._path} cannot be used as a list of tokens ({type(error).__name__})."
+        return ErpError("tokens_unusable", what, "Put it right, or remove it and make new tokens.")
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[list[Entry]]:
