@@ -154,4 +154,10 @@ def _get_approval(office: Office) -> Served:
 def _approver(request: Request) -> str:
     principal: Principal = request.scope[PRINCIPAL]
     refuse_lacking(principal, "/api/approvals", [DECIDE])
+    if principal.customer is not None:  # an approval is shown whole, whoever's it is
+        raise ErpError(
+            "forbidden",
+            f"{principal.name} is bound to one customer, and approvals are of all of them.",
+            "Ask whoever runs the ERP for a token that is not bound.",
+        )
     return principal.name
