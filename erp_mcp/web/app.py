@@ -5,8 +5,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from importlib.metadata import version
 from typing import Final
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -65,6 +66,8 @@ def build_app(
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
+        # Only for OpenAPI to name it: the gate has let the request through before.
+        dependencies=[Depends(HTTPBearer(scheme_name="bearer", auto_error=False))],
     )
     for router in routers:  # first: no skill's route stands before one of the host
         app.include_router(router)

@@ -117,7 +117,6 @@ def _described(tool: Served, route: Route) -> dict[str, Any]:
             "200": {"description": "the answer", "content": {"application/json": {"schema": tool.output_schema}}},
             "default": {"description": "a refusal", "content": {"application/json": {"schema": _ERROR}}},
         },
-        "security": [{"bearer": []}],
     }  # fmt: skip
     if not in_query:
         rest = {name: part for name, part in properties.items() if name not in route.parameters}

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 from fastmcp.exceptions import ToolError
+from openapi_pydantic import OpenAPI
 
 from erp_mcp.auth.doorkeeper import Doorkeeper
 from erp_mcp.auth.tokens import TokenFile
@@ -280,6 +281,12 @@ async def test_the_api_describes_itself_and_names_no_other_site(door: Door) -> N
     async with rest_client(door.address) as client:
         described = (await client.get("/api/openapi.json")).json()
         assert (await client.get("/docs")).status_code == 401
+    whole = OpenAPI.model_validate(described)
+    assert whole.paths is not None
+    for path in whole.paths.values():
+        for found in (path.get, path.post, path.put, path.patch, path.delete):
+            assert found is None or (found.security == [{"bearer": []}] and found.responses)
+    assert described["components"]["securitySchemes"] == {"bearer": {"type": "http", "scheme": "bearer"}}
     operation = described["paths"]["/api/orders/{order_id}"]["get"]
     assert operation["operationId"] == "get_order"
     assert [p["in"] for p in operation["parameters"] if p["name"] == "order_id"] == ["path"]
