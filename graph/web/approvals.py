@@ -17,8 +17,7 @@ from erp_mcp.errors import ErpError
 from graph.decisions import Answer
 from graph.hosts import belongs_to
 from graph.office import Office
-from graph.render import difference
-from graph.run import Approval, Run
+from graph.run import Approval, Run, approvals_of
 
 Json = dict[str, Any]
 Approver = Callable[[Request], str]
@@ -81,7 +80,8 @@ def approvals_router(office: Office, approver: Approver) -> APIRouter:
             limit=limit + 1, after=None if behind is None else (behind.created_at, behind.id),
             only=InboxFilter(tool, requested_by),
         )  # fmt: skip
-        shown = [Approval.of(row).as_json() for row in rows[:limit]]
+        before = office.find([row.supersedes for row in rows if row.supersedes])
+        shown = [approval.as_json() for approval in approvals_of(rows[:limit], before)]
         return {"approvals": shown, "next": shown[-1]["approval_id"] if len(rows) > limit else None}
 
     @router.get("/{approval_id}")
@@ -136,10 +136,8 @@ def _one(office: Office, approval_id: str) -> ApprovalRow:
 
 
 def _whole(office: Office, row: ApprovalRow) -> Json:
-    approval = Approval.of(row)
     before = office.find([row.supersedes]).get(row.supersedes) if row.supersedes else None
-    moved = difference(None if before is None else Approval.of(before).preview, approval.preview)
-    return approval.as_json() | {
+    return Approval.of(row, before).as_json() | {
         "request": row.request, "outcome": row.outcome, "policy": row.policy, "assurance": row.assurance,
-        "decided_at": row.decided_at.isoformat() if row.decided_at else None, "difference": moved,
+        "decided_at": row.decided_at.isoformat() if row.decided_at else None,
     }  # fmt: skip

@@ -50,6 +50,10 @@ async def test_an_edit_makes_a_fresh_approval(served: Served) -> None:
 
     assert (edited.status_code, edited.json()["outcome"]) == (200, "superseded")
     fresh = (await served.progress("desktop", mine))["superseded_by"]
+    with served.http("andrew") as http:
+        (listed,), whole = http.get("/api/approvals").json()["approvals"], http.get(f"/api/approvals/{fresh}").json()
+    assert listed["difference"] == whole["difference"] == edited.json()["pending"][0]["difference"]
+    assert any("-2 → -1" in line for line in whole["difference"])
     assert served.decide("andrew", fresh).json()["outcome"] == "executed"
     assert moves(served.settings, SKU)[-1] == (SKU, "adjustment", -1, 0)
     assert len(served.effects()) == 1
