@@ -15,7 +15,10 @@ PATIENCE_SECONDS = 120.0
 RENEWED_SECONDS = LIFETIME.total_seconds() / 3
 """How often a run renews its lease."""
 
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.01, 0.25
+SHORTEST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.01, 0.25
+LOOK_SHARE = 1 / 8
+"""A waiting run looks again after this share of the time that it has waited: most runs take milliseconds, and who waits
+for one of those must not sleep through its end; who waits for a model must not keep the database busy."""
 
 
 @asynccontextmanager
@@ -45,14 +48,15 @@ async def leased(services: Services, thread_id: str) -> AsyncIterator[None]:
 
 
 async def _take(services: Services, thread_id: str, owner: str) -> None:
-    waited, wait = 0.0, FIRST_WAIT_SECONDS
+    waited = 0.0
     while not await services.write_down(services.leases.take, thread_id, owner):
         if waited > PATIENCE_SECONDS:
             raise CountersignError(
                 "thread_busy", f"Thread {thread_id} is being worked on by another run.", "Try again in a moment."
             )
+        wait = min(max(waited * LOOK_SHARE, SHORTEST_LOOK_SECONDS), LONGEST_LOOK_SECONDS)
         await asyncio.sleep(wait)
-        waited, wait = waited + wait, min(wait * 2, LONGEST_WAIT_SECONDS)
+        waited += wait
 
 
 async def _renew(services: Services, thread_id: str, owner: str) -> None:
